@@ -1,0 +1,1 @@
+"""Rules of games: pure functions on small values."""

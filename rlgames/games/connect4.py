@@ -1,0 +1,161 @@
+"""Connect-4: seven columns, six rows, four stones in a line win.
+
+Cells count from the bottom left, column by column (``cell = 6 * column + row``)::
+
+    5 11 17 23 29 35 41
+    4 10 16 22 28 34 40
+    3  9 15 21 27 33 39
+    2  8 14 20 26 32 38
+    1  7 13 19 25 31 37
+    0  6 12 18 24 30 36
+
+Bits count the same way with a seventh, always empty row (``bit = 7 * column + row``), so that lines cannot wrap round.
+A move is a column, 0 to 6 from the left; in text the columns are called 1 to 7 ("4435").
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.compiled import compilable, value
+from rlgames.games.game import Game
+
+COLUMNS, ROWS = 7, 6
+BOTTOM = sum(1 << 7 * column for column in range(COLUMNS))  # the lowest cell of every column
+COLUMN = (1 << ROWS) - 1  # the six cells of column 0
+
+# Number of the 69 four-cell lines through each bit (0 in the empty seventh row): the order in which moves are tried.
+_ROW_LINES = [[3, 4, 5, 7, 5, 4, 3], [4, 6, 8, 10, 8, 6, 4], [5, 8, 11, 13, 11, 8, 5]]
+LINES = tuple((_ROW_LINES[min(row, 5 - row)][column] if row < ROWS else 0) for column in range(COLUMNS) for row in range(7))
+
+
+@compilable
+def has_four(stones: int) -> bool:
+    """Whether the bitboard ``stones`` holds four in a line (vertical, horizontal, both diagonals)."""
+    pairs = stones & (stones >> 1)
+    if pairs & (pairs >> 2):
+        return True
+    pairs = stones & (stones >> 7)
+    if pairs & (pairs >> 14):
+        return True
+    pairs = stones & (stones >> 6)
+    if pairs & (pairs >> 12):
+        return True
+    pairs = stones & (stones >> 8)
+    return (pairs & (pairs >> 16)) != 0
+
+
+@value
+class Board(NamedTuple):
+    """A position: the stones of the first and of the second player as bitboards, and the number of stones."""
+
+    first: int = 0
+    second: int = 0
+    ply: int = 0
+
+    def player(self) -> int:
+        """+1 if the first player is to move, -1 if the second."""
+        return 1 - 2 * (self.ply & 1)
+
+    def winner(self) -> int:
+        """+1 or -1 for the player who has four in a line, else 0. Only the player who moved last can have it."""
+        if self.ply & 1:
+            return 1 if has_four(self.first) else 0
+        return -1 if has_four(self.second) else 0
+
+    def over(self) -> bool:
+        """Whether the game has ended: a win, or 42 stones."""
+        return self.ply == ROWS * COLUMNS or self.winner() != 0
+
+    def legal(self, move: int) -> bool:
+        """Whether column ``move`` has room; says nothing about a game that is over."""
+        return ((self.first | self.second) >> (7 * move + ROWS - 1)) & 1 == 0
+
+    def moves(self) -> npt.NDArray[np.int64]:
+        """Columns with room, those whose free cell lies on more lines first (then from the left); none if the game is over."""
+        moves = np.empty(COLUMNS, np.int64)
+        lines = np.empty(COLUMNS, np.int64)
+        count = 0
+        if self.over():
+            return moves[:0]
+        stones = self.first | self.second
+        for move in range(COLUMNS):
+            free = (stones + (1 << (7 * move))) & (COLUMN << (7 * move))
+            if free:
+                through = LINES[7 * move + self.height(move)]
+                k = count
+                while k > 0 and lines[k - 1] < through:
+                    moves[k], lines[k] = moves[k - 1], lines[k - 1]
+                    k -= 1
+                moves[k], lines[k] = move, through
+                count += 1
+        return moves[:count]
+
+    def height(self, column: int) -> int:
+        """Number of stones in ``column``."""
+        code = self.code(column)
+        height = 0
+        while code > 1:
+            code >>= 1
+            height += 1
+        return height
+
+    def play(self, move: int) -> "Board":
+        """The position after a stone in column ``move``, which must have room."""
+        stone = ((self.first | self.second) + (1 << (7 * move))) & (COLUMN << (7 * move))
+        if self.ply & 1:
+            return Board(self.first, self.second | stone, self.ply + 1)
+        return Board(self.first | stone, self.second, self.ply + 1)
+
+    def code(self, part: int) -> int:
+        """Column ``part`` in seven bits: a 1 for each stone of the first player, and a 1 above the topmost stone."""
+        stones = self.first | self.second
+        return (((stones + BOTTOM) | self.first) >> (7 * part)) & 127
+
+
+class Connect4(Game[Board]):
+    """The rules of Connect-4 (7 columns, 6 rows) and what features need to know of its board."""
+
+    name = "connect4"
+    board = Board()
+    n_moves = COLUMNS
+    n_parts, n_codes, n_cells = COLUMNS, 128, COLUMNS * ROWS
+    symmetries = (
+        tuple(range(ROWS * COLUMNS)),
+        tuple((COLUMNS - 1 - cell // ROWS) * ROWS + cell % ROWS for cell in range(ROWS * COLUMNS)),
+    )
+    grid = np.arange(COLUMNS * ROWS).reshape(COLUMNS, ROWS).T[::-1]
+    labels = "1234567"
+
+    def states(self, n_states: int) -> npt.NDArray[np.int8]:
+        """Cell states of every column code: 0 empty, 1 first, 2 second player; with 4 states 3 is the next free cell.
+
+        Args:
+            n_states: 3 or 4 (Bagheri et al. 2015, section 3.2).
+
+        Returns:
+            ``[7, 128, 6]``; -1 throughout for code 0, which no column has.
+        """
+        if n_states not in (3, 4):
+            raise ValueError(f"features.states is {n_states}; Connect-4 cells have 3 or 4 states")
+        states = np.full((self.n_codes, ROWS), -1, np.int8)
+        for code in range(1, self.n_codes):
+            height = code.bit_length() - 1
+            stones = [1 if code >> row & 1 else 2 for row in range(height)]
+            free = [3 if n_states == 4 else 0] + [0] * ROWS
+            states[code] = (stones + free)[:ROWS]
+        return np.broadcast_to(states, (COLUMNS, self.n_codes, ROWS))
+
+    def text(self, board: Board) -> str:
+        """The board as people draw it: ``X`` first player, ``O`` second player, column numbers below."""
+        rows = [" ".join(".XO"[cell] for cell in row) for row in self.cells(board)]
+        return "\n".join([*rows, " ".join(self.labels)])
+
+    def mirror(self, board: Board) -> Board:
+        """The board seen from behind: column 0 becomes column 6."""
+        first, second = (
+            sum((stones >> 7 * column & 127) << 7 * (COLUMNS - 1 - column) for column in range(COLUMNS))
+            for stones in (board.first, board.second)
+        )
+        return Board(first, second, board.ply)

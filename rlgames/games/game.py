@@ -1,0 +1,107 @@
+"""What a game must offer: a board as a value with a few compiled methods, and a class that describes it to people and features."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+
+class BoardValue(Protocol):
+    """A position as a NamedTuple of integers, marked with ``rlgames.compiled.value``: methods return new values.
+
+    The board consists of parts (the columns of Connect-4, the cells of tic-tac-toe). A move changes one part only, the one
+    with its own number; ``code(part)`` says in a small integer all that can be seen of a part.
+    """
+
+    def player(self) -> int:
+        """+1 if the first player is to move, -1 if the second."""
+
+    def winner(self) -> int:
+        """+1 or -1 for the player who has won, else 0."""
+
+    def over(self) -> bool:
+        """Whether the game has ended."""
+
+    def moves(self) -> npt.NDArray[np.int64]:
+        """Legal moves in the order of preference among equals; empty when the game is over."""
+
+    def play(self, move: int) -> Self:
+        """The position after the legal move ``move``."""
+
+    def code(self, part: int) -> int:
+        """What can be seen of part ``part``, from 0 to the game's ``n_codes`` - 1."""
+
+    @property
+    def ply(self) -> int:
+        """Number of moves made so far."""
+
+
+B = TypeVar("B", bound=BoardValue)
+
+
+class Game(ABC, Generic[B]):
+    """A game for two players who take turns, with complete information; the first player's win counts +1.
+
+    Attributes:
+        name: as on the command line.
+        board: the start position.
+        n_moves: moves are the integers below it.
+        n_parts, n_codes, n_cells: sizes of the board; cells are numbered part by part.
+        symmetries: permutations of the cells that leave the game unchanged, the identity first. Cells of one part stay
+            together in one part.
+        grid: cells as people see them, ``[rows, columns]``, top row first.
+        labels: one character per move, for people.
+    """
+
+    name: ClassVar[str]
+    board: B
+    n_moves: ClassVar[int]
+    n_parts: ClassVar[int]
+    n_codes: ClassVar[int]
+    n_cells: ClassVar[int]
+    symmetries: ClassVar[tuple[tuple[int, ...], ...]]
+    grid: ClassVar[npt.NDArray[np.int64]]
+    labels: ClassVar[str]
+
+    @abstractmethod
+    def states(self, n_states: int) -> npt.NDArray[np.int8]:
+        """States of the cells of every part for every code: ``[n_parts, n_codes, n_cells / n_parts]``, -1 if impossible."""
+
+    def cells(self, board: B) -> npt.NDArray[np.int8]:
+        """Stones as people see them, top row first: 0 empty, 1 first, 2 second player; ``[rows, columns]``."""
+        codes = [board.code(part) for part in range(self.n_parts)]
+        return self.states(3)[range(self.n_parts), codes].ravel()[self.grid]
+
+    @abstractmethod
+    def text(self, board: B) -> str:
+        """The board as text, with the labels of the moves."""
+
+    def play(self, moves: str | Iterable[int], board: B | None = None) -> B:
+        """Play ``moves`` (labels such as "4435", or integers) from ``board`` (the start position).
+
+        Raises:
+            ValueError: for a move that does not exist, is not legal, or comes after the end of the game.
+        """
+        board = self.board if board is None else board
+        for move in self.parse(moves) if isinstance(moves, str) else moves:
+            if board.over():
+                raise ValueError(f"the game is over after {board.ply} moves:\n{self.text(board)}")
+            if move not in board.moves():
+                label = self.labels[move] if 0 <= move < self.n_moves else str(move)
+                allowed = " ".join(self.labels[m] for m in sorted(board.moves()))
+                raise ValueError(f"move {label} is not legal here; legal moves are {allowed}\n{self.text(board)}")
+            board = board.play(int(move))
+        return board
+
+    def parse(self, text: str) -> list[int]:
+        """Moves from their labels.
+
+        Raises:
+            ValueError: naming a character that is no label.
+        """
+        for label in text:
+            if label not in self.labels:
+                raise ValueError(f"{label!r} is no move of {self.name}; moves are {' '.join(self.labels)}")
+        return [self.labels.index(label) for label in text]

@@ -1,0 +1,103 @@
+"""Tic-tac-toe: nine cells, three in a line win.
+
+Cells, moves and text labels (one less than the label)::
+
+    0 1 2      1 2 3
+    3 4 5      4 5 6
+    6 7 8      7 8 9
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.compiled import compilable, value
+from rlgames.games.game import Game
+
+LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
+FULL = (1 << 9) - 1
+
+
+@compilable
+def has_three(marks: int) -> bool:
+    """Whether the bitboard ``marks`` (bit = cell) holds one of the eight lines."""
+    for a, b, c in LINES:
+        line = 1 << a | 1 << b | 1 << c
+        if marks & line == line:
+            return True
+    return False
+
+
+@value
+class Board(NamedTuple):
+    """A position: the marks of the first and of the second player as bitboards, and the number of marks."""
+
+    first: int = 0
+    second: int = 0
+    ply: int = 0
+
+    def player(self) -> int:
+        """+1 if the first player is to move, -1 if the second."""
+        return 1 - 2 * (self.ply & 1)
+
+    def winner(self) -> int:
+        """+1 or -1 for the player who has three in a line, else 0. Only the player who moved last can have it."""
+        if self.ply & 1:
+            return 1 if has_three(self.first) else 0
+        return -1 if has_three(self.second) else 0
+
+    def over(self) -> bool:
+        """Whether the game has ended: a win, or nine marks."""
+        return self.ply == 9 or self.winner() != 0
+
+    def moves(self) -> npt.NDArray[np.int64]:
+        """Free cells, in ascending order; none if the game is over."""
+        moves = np.empty(9, np.int64)
+        count = 0
+        if not self.over():
+            for cell in range(9):
+                if not (self.first | self.second) >> cell & 1:
+                    moves[count] = cell
+                    count += 1
+        return moves[:count]
+
+    def play(self, move: int) -> "Board":
+        """The position after a mark on the free cell ``move``."""
+        if self.ply & 1:
+            return Board(self.first, self.second | 1 << move, self.ply + 1)
+        return Board(self.first | 1 << move, self.second, self.ply + 1)
+
+    def code(self, part: int) -> int:
+        """Cell ``part``: 0 free, 1 first, 2 second player."""
+        return (self.first >> part & 1) + 2 * (self.second >> part & 1)
+
+
+def _symmetries() -> tuple[tuple[int, ...], ...]:
+    """The eight symmetries of the square as permutations of the cells, the identity first."""
+    square = np.arange(9).reshape(3, 3)
+    turned = [np.rot90(square, k) for k in range(4)]
+    return tuple(tuple(map(int, s.ravel())) for s in [*turned, *(s.T for s in turned)])
+
+
+class TicTacToe(Game[Board]):
+    """The rules of tic-tac-toe and what features need to know of its board."""
+
+    name = "tictactoe"
+    board = Board()
+    n_moves = 9
+    n_parts, n_codes, n_cells = 9, 3, 9
+    symmetries = _symmetries()
+    grid = np.arange(9).reshape(3, 3)
+    labels = "123456789"
+
+    def states(self, n_states: int) -> npt.NDArray[np.int8]:
+        """Cell states: 0 free, 1 first, 2 second player; ``[9, 3, 1]``."""
+        if n_states != 3:
+            raise ValueError(f"features.states is {n_states}; tic-tac-toe cells have 3 states")
+        return np.broadcast_to(np.arange(3, dtype=np.int8).reshape(1, 3, 1), (9, 3, 1))
+
+    def text(self, board: Board) -> str:
+        """The board: ``X`` first player, ``O`` second player, the labels of free cells."""
+        marks = [self.labels[cell] if not board.code(cell) else " XO"[board.code(cell)] for cell in range(9)]
+        return "\n".join(" ".join(marks[row : row + 3]) for row in range(0, 9, 3))

@@ -1,0 +1,70 @@
+"""The value network: one lookup table row per active feature, summed and squashed."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+OUTPUTS = ("identity", "tanh", "sigmoid")  # compiled code knows an output unit by its place here
+
+
+class ValueNetwork(nn.Module):
+    """V(board) = unit(sum of the weights of the active features), from the first player's view.
+
+    Args:
+        features: gives ``size`` (rows of the table) and ``indices(board)``.
+        output: ``tanh`` or ``identity`` (values from -1 to +1), or ``sigmoid`` (0 to 1: the chance that the first player wins).
+        init: weights start uniformly distributed in [-init / 2, init / 2] (Thill 2015 has 0.001); 0 starts from zeros.
+        sparse: gradients hold the active rows only; False for optimizers that refuse them (torch's Adam), on small tables.
+        dtype: ``float32`` or ``float64``.
+        seed: of the initial weights.
+
+    Raises:
+        ValueError: for an unknown output or dtype, or a negative init.
+    """
+
+    def __init__(
+        self,
+        features: Any,
+        output: str = "tanh",
+        init: float = 0.001,
+        sparse: bool = True,
+        dtype: str = "float32",
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        if output not in OUTPUTS:
+            raise ValueError(f"network.output is {output!r}; allowed are {', '.join(OUTPUTS)}")
+        if dtype not in ("float32", "float64"):
+            raise ValueError(f"network.dtype is {dtype!r}; allowed are float32 and float64")
+        if not 0 <= init < float("inf"):
+            raise ValueError(f"network.init is {init}; it must be at least 0 and finite")
+        self.features = features
+        self.output = output
+        weight = torch.zeros(features.size, 1, dtype=getattr(torch, dtype))
+        if init:
+            weight.uniform_(-init / 2, init / 2, generator=torch.Generator().manual_seed(seed))
+        self.embedding = nn.EmbeddingBag.from_pretrained(weight, freeze=False, mode="sum", sparse=sparse)
+
+    def linear(self, indices: Tensor) -> Tensor:
+        """Sum of the active weights before the output unit; ``[batch]`` for ``indices`` of ``[batch, n_features]``."""
+        out: Tensor = self.embedding(indices)
+        return out.squeeze(1)
+
+    def forward(self, indices: Tensor) -> Tensor:
+        """Values ``[batch]`` of ``indices``, int32 or int64 ``[batch, n_features]``."""
+        return self.unit(self.linear(indices))
+
+    def unit(self, f: Tensor) -> Tensor:
+        """The output unit."""
+        return f if self.output == "identity" else torch.tanh(f) if self.output == "tanh" else torch.sigmoid(f)
+
+    @torch.no_grad()
+    def value(self, *boards: Any) -> Tensor:
+        """Values of ``boards`` (which are not over), on the network's own scale; ``[len(boards)]``."""
+        return self(self.indices(*boards))
+
+    def indices(self, *boards: Any) -> Tensor:
+        """Active rows of ``boards`` on the device of the weights; ``[len(boards), n_features]``."""
+        rows = torch.stack([torch.from_numpy(self.features.indices(board)) for board in boards])
+        return rows.to(self.embedding.weight.device)
