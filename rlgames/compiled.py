@@ -13,6 +13,7 @@ Step-size rules are written in torch; ``torch.exp`` and its kin are taught to nu
 import functools
 import hashlib
 import inspect
+import marshal
 import math
 import os
 import sys
@@ -39,7 +40,7 @@ OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "
 
 def compilable(function: F) -> F:
     """Let compiled code call ``function``; in Python it stays what it is."""
-    overload(function, jit_options=OPTIONS)(_chooser(function, lambda *args: function))
+    overload(function, jit_options=OPTIONS)(_chooser(function, lambda *args: _bare(function)))
     return function
 
 
@@ -55,17 +56,39 @@ _bridged: set[str] = set()
 
 
 def _bridge(name: str, member: Callable[..., Any]) -> None:
-    """Let compiled code look up method ``name`` of whatever NamedTuple it meets; ``member`` shows the signature."""
     if name not in _bridged:
         _bridged.add(name)
-        choose = _chooser(member, lambda self, *args: getattr(self.instance_class, name, None))
-        overload_method(types.BaseNamedTuple, name, jit_options=OPTIONS)(choose)
+        bridge(name, member, lambda self, *args: getattr(self.instance_class, name, None))
+
+
+def bridge(name: str, like: Callable[..., Any], choose: Callable[..., Any]) -> None:
+    """Let compiled code call method ``name`` of NamedTuples.
+
+    Args:
+        name: of the method.
+        like: shows the method's signature.
+        choose: gets the compiler's types of the arguments and returns the function to compile, or None.
+    """
+
+
+    def bare_choice(*args: Any) -> Any:
+        function = choose(*args)
+        return function and _bare(function)
+
+    overload_method(types.BaseNamedTuple, name, jit_options=OPTIONS)(_chooser(like, bare_choice))
 
 
 def _chooser(like: Callable[..., Any], choose: Callable[..., Any]) -> Callable[..., Any]:
     """``choose`` with the signature of ``like``, by which numba matches arguments."""
-    choose.__signature__ = inspect.signature(like)  # type: ignore[attr-defined]
+    choose.__signature__ = inspect.signature(_bare(like))  # type: ignore[attr-defined]
     return choose
+
+
+@functools.cache
+def _bare(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` without annotations, which numba would compare as parts of the signature."""
+    code, scope = function.__code__, function.__globals__
+    return python_types.FunctionType(code, scope, function.__name__, function.__defaults__, function.__closure__)
 
 
 # ---- compilation and its disk cache
@@ -74,8 +97,8 @@ def _chooser(like: Callable[..., Any], choose: Callable[..., Any]) -> Callable[.
 def compile_function(function: Callable[..., Any]) -> Any:
     """Compile ``function`` for the types it meets, with a disk cache that knows when any source has changed.
 
-    The compiled code is kept per text of the whole package and of every module in ``sources`` (rules and games of the
-    user), because numba by itself only looks at the file of the entry point.
+    The compiled code is kept per text of the whole package and of the user's rules, because numba by itself only looks at
+    the file of the entry point.
     """
     return _compile(function, _cache_folder())
 
@@ -92,21 +115,25 @@ def _compile(function: Callable[..., Any], folder: str | None) -> Any:
         numba.config.CACHE_DIR = before
 
 
-_user_sources: set[str] = set()
+_user_sources: dict[str, bytes] = {}
 
 
-def depends_on(module: str) -> None:
-    """Recompile when the source of ``module`` changes (called for rules and games outside the package)."""
-    file = getattr(sys.modules.get(module), "__file__", None)
-    if file and module.split(".")[0] != "rlgames":
-        _user_sources.add(file)
+def depends_on(cls: type) -> None:
+    """Recompile when the text of ``cls``, a rule outside this package, changes: its file, or its code in a notebook."""
+    if cls.__module__.split(".")[0] == "rlgames":
+        return
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    code = [marshal.dumps(f.__func__.__code__) for f in vars(cls).values() if isinstance(f, staticmethod)]
+    _user_sources[f"{cls.__module__}.{cls.__qualname__}"] = Path(file).read_bytes() if file else b"".join(code)
 
 
 def _cache_folder() -> str | None:
     """Folder for machine code, named after the sources it came from; None where nothing can be written."""
     digest = hashlib.sha256(numba.__version__.encode() + torch.__version__.encode())
-    for path in _sources():
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
+    for _, text in sorted(_user_sources.items()):
+        digest.update(text)
     for root in _cache_roots():
         folder = root / digest.hexdigest()[:16]
         try:
@@ -116,10 +143,6 @@ def _cache_folder() -> str | None:
         except OSError:
             continue
     return None
-
-
-def _sources() -> list[Path]:
-    return sorted(Path(__file__).parent.rglob("*.py")) + [Path(file) for file in sorted(_user_sources)]
 
 
 def _cache_roots() -> Iterable[Path]:

@@ -32,16 +32,16 @@ class CompactNTuples(NamedTuple):
     """The compiled side of ``NTuples``: compact rows of boards.
 
     Attributes:
-        lines: ``[n_parts, n_codes, n_features]`` uint32, what each part adds for each of its codes.
+        lines: ``[n_parts, n_codes, n_features]`` int32, what each part adds for each of its codes.
         images: number of symmetric images; the features of one tuple stand side by side.
         table_size: compact rows of one table set; the second player's set begins there (0: both use one set).
     """
 
-    lines: npt.NDArray[np.uint32]
+    lines: npt.NDArray[np.int32]
     images: int
     table_size: int
 
-    def active(self, board: Any, rows: npt.NDArray[np.uint32]) -> None:
+    def active(self, board: Any, rows: npt.NDArray[np.int32]) -> None:
         """Write the compact rows of ``board`` into ``rows`` (``[n_features]``)."""
         line = self.lines[0, board.code(0)]
         offset = self.table_size if board.player() < 0 else 0
@@ -53,7 +53,7 @@ class CompactNTuples(NamedTuple):
                 rows[f] += line[f]
 
     def moved(
-        self, board: Any, after: Any, move: int, rows: npt.NDArray[np.uint32], moved: npt.NDArray[np.uint32]
+        self, board: Any, after: Any, move: int, rows: npt.NDArray[np.int32], moved: npt.NDArray[np.int32]
     ) -> None:
         """Write the compact rows of ``after``, reached by ``move`` from ``board`` with ``rows``, into ``moved``."""
         old, new = self.lines[move, board.code(move)], self.lines[move, after.code(move)]
@@ -121,7 +121,7 @@ class NTuples:
         table = np.concatenate(rows)
         self.rows = np.concatenate([table, table + first_row]) if table_per_player else table
         self.compact = CompactNTuples(
-            compact.astype(np.uint32), len(self._symmetries), len(table) if table_per_player else 0
+            compact.astype(np.int32), len(self._symmetries), len(table) if table_per_player else 0
         )
 
     def indices(self, board: Any) -> npt.NDArray[np.int64]:

@@ -1,0 +1,1 @@
+"""Learners: episode loops that read like the pseudo-code."""

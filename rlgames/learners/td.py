@@ -1,0 +1,146 @@
+"""Temporal difference learning by self-play on afterstates (Bagheri et al. 2015, table 1)."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.compiled import compilable
+from rlgames.policy import best_move, random_move
+from rlgames.schedules import Constant
+
+Schedule = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
+
+
+class Episodes(NamedTuple):
+    """Sums over some games of self-play.
+
+    Attributes:
+        games, plies, updates: how many.
+        errors: sum of |td_error| over the updates; not finite if the values were not.
+        first, second: wins of either player.
+    """
+
+    games: int = 0
+    plies: int = 0
+    updates: int = 0
+    errors: float = 0.0
+    first: int = 0
+    second: int = 0
+
+    def plus(self, other: "Episodes") -> "Episodes":
+        """The sums of both."""
+        return Episodes(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+class TD:
+    """TD(0) by self-play: every position learns from the value of the one that follows it.
+
+    Args:
+        game: the game.
+        epsilon: chance of an exploratory move, per game played.
+        lr: factor on the optimizer's lr, per game played.
+        gamma: discount per ply, 0 to 1.
+        win_decay: a win after n plies is worth 1 - win_decay * n; the article has 0, the authors' program 0.01.
+
+    Raises:
+        ValueError: for a probability, discount or decay out of range.
+    """
+
+    def __init__(
+        self,
+        game: Any,
+        epsilon: Schedule = Constant(0.1),  # noqa: B008
+        lr: Schedule = Constant(1.0),  # noqa: B008
+        gamma: float = 1.0,
+        win_decay: float = 0.0,
+    ) -> None:
+        if not 0 <= gamma <= 1:
+            raise ValueError(f"learner.gamma is {gamma}; allowed are numbers from 0 to 1")
+        if not 0 <= win_decay * game.n_cells < 1:
+            raise ValueError(f"learner.win_decay is {win_decay}; allowed are numbers from 0 to 1 / {game.n_cells}")
+        self.game, self.epsilon, self.lr, self.gamma, self.win_decay = game, epsilon, lr, gamma, win_decay
+
+    def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+        """Play and learn from ``games`` games, of which ``first_game`` were played before.
+
+        Stops after a game in which a value was not finite.
+
+        Args:
+            agent: an agent of ``rlgames.agents``.
+            first_game: number of games played before, on which schedules depend.
+            games: number of games to play.
+            lr: the optimizer's lr, which the schedule multiplies.
+            rng: source of randomness.
+
+        Raises:
+            ValueError: if the schedules leave their range.
+        """
+        numbers = np.arange(first_game, first_game + games)
+        epsilons, lrs = self.epsilon(numbers), lr * self.lr(numbers)
+        if not (np.all(epsilons >= 0) and np.all(epsilons <= 1)):
+            raise ValueError(f"learner.epsilon gives {epsilons[0]} at game {first_game}; allowed are numbers from 0 to 1")
+        if not (np.all(lrs > 0) and np.all(np.isfinite(lrs))):
+            raise ValueError(f"learner.lr gives a step size of {lrs[0]} at game {first_game}; it must be above 0")
+        return Episodes(
+            *agent.run(play_games, self.game.board, epsilons, lrs, float(self.gamma), float(self.win_decay), rng)
+        )
+
+
+@compilable
+def play_game(
+    agent: Any, board: Any, epsilon: float, gamma: float, win_decay: float, rng: np.random.Generator
+) -> tuple[int, int, int, float]:
+    """Play one game against itself and learn from it: table 1 of the article, with lambda = 0.
+
+    Returns:
+        The winner (+1, -1 or 0), plies, updates, and the sum of |td_error|.
+    """
+    plies, updates, errors = 0, 0, 0.0
+    while not board.over():
+        v = agent.observe(board)
+        explore = rng.random() < epsilon
+        if explore:
+            move, v_next = random_move(board, rng), 0.0
+        else:
+            move, v_next = best_move(agent, board)
+        after = board.play(move)
+        if after.over():
+            target = agent.target(after.winner() * (1.0 - win_decay * plies))
+        else:
+            target = gamma * v_next
+        if not explore or after.over():  # an exploratory move says nothing about the value of the board it left
+            delta = target - v
+            agent.learn(delta)
+            updates += 1
+            errors += abs(delta)
+        board = after
+        plies += 1
+    return board.winner(), plies, updates, errors
+
+
+def play_games(
+    agent: Any,
+    board: Any,
+    epsilons: npt.NDArray[np.float64],
+    lrs: npt.NDArray[np.float64],
+    gamma: float,
+    win_decay: float,
+    rng: np.random.Generator,
+) -> tuple[int, int, int, float, int, int]:
+    """Play a game per entry of ``epsilons`` and ``lrs``; stop after a game whose values are not finite."""
+    plies = updates = first = second = games = 0
+    errors = 0.0
+    for k in range(len(epsilons)):
+        agent.set_lr(lrs[k])
+        winner, length, learned, error = play_game(agent, board, epsilons[k], gamma, win_decay, rng)
+        games += 1
+        plies += length
+        updates += learned
+        errors += error
+        first += winner > 0
+        second += winner < 0
+        if not np.isfinite(errors):
+            break
+    return games, plies, updates, errors, first, second

@@ -1,0 +1,225 @@
+"""The base of all step-size rules: a rule is written once, for one weight, and runs on torch tensors and in compiled code.
+
+A rule is a subclass of ``StepSize`` with up to four short functions of its hyper-parameters ``p``:
+
+* ``update(p, w, s, t)`` returns the new weight and the new state. It is the formula of the paper, in torch names. Eagerly
+  ``w`` and the fields of ``s`` and ``t`` are tensors over the active weights; compiled they are single numbers.
+* ``initial(p)`` returns the state of an untouched weight.
+* ``step_size(p, s)`` returns the effective step size of a weight (what dashboards show).
+* ``total(p, w, s, t)``, only where a rule needs a sum over the active weights: the summand. ``update`` finds the sum in
+  ``t.total``.
+
+Convention: gradients are those of the **value**, and rules **add**: w <- w + step size * td_error * gradient.
+"""
+
+import inspect
+import math
+from collections import namedtuple
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NamedTuple, overload
+
+import torch
+from numba import types
+from torch import Tensor
+
+from rlgames.compiled import bridge, compilable, depends_on, single_precision
+
+
+class Transition(NamedTuple):
+    """What one step of learning tells a weight.
+
+    Attributes:
+        delta: TD error.
+        slope: derivative of the output unit at the current value (1 for linear units).
+        x: gradient of the sum before the output unit, i.e. the feature; 0 where the weight is not active.
+        e: eligibility trace; without traces the gradient of the value, slope * x.
+        total: sum over the active weights of what the rule's ``total`` returns.
+    """
+
+    delta: Any
+    slope: Any
+    x: Any
+    e: Any
+    total: Any
+
+
+class NoState(NamedTuple):
+    """The state of a rule that remembers nothing."""
+
+
+class StepSize(torch.optim.Optimizer):
+    """A torch optimizer that is told the TD error: ``optimizer.step(delta)`` with the gradient of the value in ``grad``.
+
+    Sparse gradients (``nn.EmbeddingBag(sparse=True)``) touch the active rows only; dense gradients update every entry. An
+    index that stands several times in a sparse gradient is one weight with the sum as its gradient.
+
+    Attributes:
+        State: NamedTuple of what the rule remembers per weight; its fields name the tensors in ``optimizer.state``.
+        Params: NamedTuple of the hyper-parameters, made from the constructor.
+    """
+
+    State: ClassVar[type] = NoState
+    Params: ClassVar[type]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.Params = _params_class(cls)
+        depends_on(cls)
+
+    def __init__(self, params: Iterable[Any], **hyper: float) -> None:
+        super().__init__(params, hyper)
+
+    @staticmethod
+    def initial(p: Any) -> Any:
+        """State of a weight that was never updated."""
+        return NoState()
+
+    @staticmethod
+    def step_size(p: Any, s: Any) -> Any:
+        """Effective step size of a weight with state ``s``."""
+        return p.lr + 0 * sum(s)
+
+    @staticmethod
+    def total(p: Any, w: Any, s: Any, t: Transition) -> Any:
+        """Summand of ``t.total``; rules without sums leave it at 0."""
+        return 0.0
+
+    @staticmethod
+    def update(p: Any, w: Any, s: Any, t: Transition) -> tuple[Any, Any]:
+        """New weight and new state."""
+        raise NotImplementedError
+
+    def hyper(self, group: dict[str, Any]) -> Any:
+        """The hyper-parameters of a parameter group as the value that ``update`` receives."""
+        return self.Params(*(group[name] for name in self.Params._fields))  # type: ignore[attr-defined]
+
+    def state_of(self, param: Tensor, group: dict[str, Any]) -> Any:
+        """The state tensors of ``param``, in its shape, made on first use."""
+        state = self.state[param]
+        initial = self.initial(self.hyper(group))
+        for name, start in zip(initial._fields, initial, strict=True):
+            if name not in state:
+                state[name] = torch.full_like(param, start, memory_format=torch.contiguous_format)
+        return type(initial)(*(state[name] for name in initial._fields))
+
+    @overload  # type: ignore[override]
+    def step(self, delta: float | Tensor, slope: float | Tensor = 1.0) -> None: ...
+    @overload
+    def step(self, delta: float | Tensor, slope: float | Tensor = 1.0, *, closure: Callable[[], float]) -> float: ...
+    @torch.no_grad()
+    def step(
+        self, delta: float | Tensor, slope: float | Tensor = 1.0, *, closure: Callable[[], float] | None = None
+    ) -> float | None:
+        """Learn from one TD error.
+
+        Args:
+            delta: TD error, or target minus prediction in supervised learning.
+            slope: derivative of the output unit, if ``grad`` holds the gradient of the sum before the unit instead of the
+                gradient of the value.
+            closure: computes the gradients (called once, with gradients enabled); its result is returned.
+
+        Raises:
+            ValueError: if ``delta`` or ``slope`` is not a finite number.
+        """
+        result = None
+        if closure is not None:
+            with torch.enable_grad():
+                result = closure()
+        for name, number in (("delta", delta), ("slope", slope)):
+            if not torch.isfinite(torch.as_tensor(number)).all():
+                raise ValueError(f"{name} is {float(number)}; a step needs a finite number")
+        for group in self.param_groups:
+            self._step_group(group, delta, slope)
+        return result
+
+    def _step_group(self, group: dict[str, Any], delta: float | Tensor, slope: float | Tensor) -> None:
+        p = self.hyper(group)
+        parts = []
+        for param in group["params"]:
+            if param.grad is None:
+                continue
+            state = self.state_of(param, group)
+            i, x = _active(param.grad)
+            s = type(state)(*(tensor[i] for tensor in state))
+            parts.append((param, state, i, param[i], s, Transition(delta, slope, x, slope * x, 0.0)))
+        total = sum(torch.as_tensor(p.total(w, s, t)).sum() for *_, w, s, t in parts)
+        for param, state, i, w, s, t in parts:
+            param[i], new = p.update(w, s, t._replace(total=total))
+            for tensor, values in zip(state, new, strict=True):
+                tensor[i] = values
+
+
+def _active(grad: Tensor) -> tuple[Any, Tensor]:
+    """Indices of the active entries and the gradient there; a sparse gradient is made unique, a dense one taken whole."""
+    if not grad.is_sparse:
+        return ..., grad
+    grad = grad.coalesce()  # rules are not linear in x, so a weight must be met once
+    return grad.indices()[0], grad.values()
+
+
+# ---- the compiled side: the hyper-parameters carry the rule, so that compiled code finds it by their type
+
+_RULE_FUNCTIONS = ("update", "total", "step_size")  # in single precision under the name "single_..." as well
+
+
+def _params_class(rule: type[StepSize]) -> type:
+    """NamedTuple of the constructor's hyper-parameters whose methods are the rule's functions."""
+    names = [name for name in inspect.signature(rule.__init__).parameters if name not in ("self", "params", "hyper")]
+    cls: Any = namedtuple("Params", names)  # type: ignore[misc]  # noqa: PYI024
+    cls.__module__, cls.__qualname__ = rule.__module__, f"{rule.__qualname__}.Params"
+    for name in _RULE_FUNCTIONS:
+        setattr(cls, name, getattr(rule, name))
+        setattr(cls, f"single_{name}", single_precision(getattr(rule, name)))
+    for name, function in _access(cls, rule.State).items():
+        setattr(cls, name, function)
+    return cls  # type: ignore[no-any-return]
+
+
+def _access(params: Any, state: Any) -> dict[str, Callable[..., Any]]:
+    """Functions between lanes (row 0 the weights, then the fields of the state; a column per active weight) and tuples.
+
+    Compiled code cannot loop over the fields of a NamedTuple, so their text is made here.
+    """
+    load = ", ".join(f"lanes[{k}, j]" for k, _ in enumerate(state._fields, 1))
+    store = "".join(f"\n    lanes[{k}, j] = s.{name}" for k, name in enumerate(state._fields, 1))
+    with_lr = ", ".join("lr" if name == "lr" else f"self.{name}" for name in params._fields)
+    text = f"""
+def load(self, lanes, j):
+    return State({load})
+def store(self, lanes, j, w, s):
+    lanes[0, j] = w{store}
+def with_lr(self, lr):
+    return Params({with_lr})
+"""
+    scope: dict[str, Any] = {"State": state, "Params": params}
+    exec(text, scope)
+    return {name: scope[name] for name in ("load", "store", "with_lr")}
+
+
+def _by_precision(name: str) -> Callable[..., Any]:
+    def choose(self: Any, *args: Any) -> Any:
+        single = self[self.fields.index("lr")] == types.float32
+        return getattr(self.instance_class, f"single_{name}" if single else name, None)
+
+    return choose
+
+
+for _name in _RULE_FUNCTIONS:
+    bridge(_name, getattr(StepSize, _name), _by_precision(_name))
+for _name, _function in _access(namedtuple("Params", ["lr"]), NoState).items():
+    bridge(_name, _function, lambda self, *args, name=_name: getattr(self.instance_class, name, None))
+
+
+# ---- checks of hyper-parameters
+
+
+def positive(name: str, number: float, *, zero: bool = False) -> float:
+    """``number`` if it is finite and above 0 (or 0, where allowed).
+
+    Raises:
+        ValueError: naming the hyper-parameter, its value and what is allowed.
+    """
+    ok = not isinstance(number, bool) and isinstance(number, int | float) and math.isfinite(number)
+    if not ok or number < 0 or (number == 0 and not zero):
+        raise ValueError(f"optimizer.{name} is {number!r}; it must be a finite number {'of at least' if zero else 'above'} 0")
+    return float(number)

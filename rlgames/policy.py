@@ -1,0 +1,39 @@
+"""How moves are chosen: plain functions, also compiled."""
+
+from typing import Any
+
+import numpy as np
+
+from rlgames.compiled import compilable
+
+# Values closer than this count as equal. Mirror images have the same value in exact arithmetic, but sums in another order
+# round differently; with a tolerance the choice does not depend on it (nor on the engine).
+TOLERANCE = 1e-6
+
+
+@compilable
+def best_move(agent: Any, board: Any) -> tuple[int, float]:
+    """The best move for the player to move, and the value it leads to, on the agent's scale.
+
+    An immediate win comes first; among equals the first in the game's order (Bagheri et al. 2015, table 1, step 11).
+    """
+    player = board.player()
+    moves = board.moves()
+    for move in moves:
+        if board.play(move).winner() == player:
+            return move, agent.target(1.0 * player)
+    if board.play(moves[0]).over():  # the last empty cell
+        return moves[0], agent.target(0.0)
+    values = agent.values(board, moves)
+    best = 0
+    for k in range(1, len(moves)):
+        if player * values[k] > player * values[best] + TOLERANCE:
+            best = k
+    return moves[best], values[best]
+
+
+@compilable
+def random_move(board: Any, rng: np.random.Generator) -> int:
+    """A legal move, all with the same probability."""
+    moves = board.moves()
+    return moves[int(rng.random() * len(moves))]

@@ -1,0 +1,71 @@
+"""Schedules: numbers that change with the games played, as plain functions of an array of game numbers (from 0)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Always ``value``."""
+
+    value: float
+
+    def __call__(self, games: npt.NDArray[np.int64]) -> Numbers:
+        """One number per game."""
+        return np.full(len(games), float(self.value))
+
+
+@dataclass(frozen=True)
+class Linear:
+    """From ``start`` straight to ``end`` after ``games`` games, constant from there on."""
+
+    start: float
+    end: float
+    games: int
+
+    def __call__(self, games: npt.NDArray[np.int64]) -> Numbers:
+        """One number per game."""
+        return self.start + (self.end - self.start) * np.minimum(games / self.games, 1.0)
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """From ``start`` to ``end`` by the same factor per game, over ``games`` games; goes on falling after them.
+
+    The published TDL takes 0.004 to 0.002 this way (Bagheri et al. 2015).
+    """
+
+    start: float
+    end: float
+    games: int
+
+    def __post_init__(self) -> None:
+        """Refuse what has no logarithm."""
+        if not (self.start > 0 and self.end > 0 and self.games > 0):
+            raise ValueError(f"an exponential schedule needs start, end and games above 0, not {self}")
+
+    def __call__(self, games: npt.NDArray[np.int64]) -> Numbers:
+        """One number per game."""
+        return np.asarray(self.start * (self.end / self.start) ** (games / self.games), np.float64)
+
+
+@dataclass(frozen=True)
+class Sigmoid:
+    """From ``start`` to ``end`` along a tanh that passes the middle at game ``turn`` (Thill 2012, section 4.6.1).
+
+    ε(n) = (start - end) / 2 (1 - tanh(slope (n - turn) / turn)) + end. The former TDL has 0.6, 0.1, turn 1e6, slope 2.
+    """
+
+    start: float
+    end: float
+    turn: int
+    slope: float = 2.0
+
+    def __call__(self, games: npt.NDArray[np.int64]) -> Numbers:
+        """One number per game."""
+        fall = 1.0 - np.tanh(self.slope * (games - self.turn) / self.turn)
+        return np.asarray((self.start - self.end) / 2 * fall + self.end, np.float64)
