@@ -46,10 +46,16 @@ def compilable(function: F) -> F:
 
 def value(cls: C) -> C:
     """Let compiled code call the public methods of the NamedTuple ``cls``."""
+    full_name(cls)
     for name, member in vars(cls).items():
         if inspect.isfunction(member) and not name.startswith("_"):
             _bridge(name, member)
     return cls
+
+
+def full_name(cls: type) -> None:
+    """Name ``cls`` with its module: numba names machine code after the names of types, so equal names would be mixed up."""
+    cls.__name__ = f"{cls.__module__}.{cls.__qualname__}"
 
 
 _bridged: set[str] = set()
@@ -179,11 +185,13 @@ def _exp32(x: Any) -> Any:
     return y * _float_from_bits((np.int32(n) + np.int32(127)) << np.int32(23))
 
 
-@overload(torch.exp, jit_options=OPTIONS | {"fastmath": {"contract"}})  # the range reduction must not be reordered
-def _(x: Any) -> Any:
-    return _exp32 if x == types.float32 else lambda x: math.exp(x)
+def _exp64(x: Any) -> Any:
+    return math.exp(x)
 
 
+overload(torch.exp, jit_options=OPTIONS | {"fastmath": {"contract"}})(  # the range reduction must not be reordered
+    _chooser(_exp64, lambda x: _bare(_exp32 if x == types.float32 else _exp64))
+)
 _NAMES: dict[Any, Callable[..., Any]] = {
     torch.abs: lambda x: abs(x),
     torch.log: lambda x: math.log(x),
@@ -198,7 +206,7 @@ _NAMES: dict[Any, Callable[..., Any]] = {
     torch.clamp_max: lambda x, y: min(x, y),
 }
 for _name, _text in _NAMES.items():
-    overload(_name, jit_options=OPTIONS, strict=False)(functools.partial(lambda text, *args: text, _text))
+    overload(_name, jit_options=OPTIONS)(_chooser(_text, lambda *args, text=_text: text))
 
 
 def single_precision(function: Callable[..., Any]) -> Callable[..., Any]:

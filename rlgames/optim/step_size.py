@@ -22,7 +22,7 @@ import torch
 from numba import types
 from torch import Tensor
 
-from rlgames.compiled import bridge, compilable, depends_on, single_precision
+from rlgames.compiled import bridge, depends_on, full_name, single_precision
 
 
 class Transition(NamedTuple):
@@ -126,7 +126,7 @@ class StepSize(torch.optim.Optimizer):
             with torch.enable_grad():
                 result = closure()
         for name, number in (("delta", delta), ("slope", slope)):
-            if not torch.isfinite(torch.as_tensor(number)).all():
+            if not torch.isfinite(torch.as_tensor(number, dtype=torch.float64)).all():
                 raise ValueError(f"{name} is {float(number)}; a step needs a finite number")
         for group in self.param_groups:
             self._step_group(group, delta, slope)
@@ -167,6 +167,7 @@ def _params_class(rule: type[StepSize]) -> type:
     names = [name for name in inspect.signature(rule.__init__).parameters if name not in ("self", "params", "hyper")]
     cls: Any = namedtuple("Params", names)  # type: ignore[misc]  # noqa: PYI024
     cls.__module__, cls.__qualname__ = rule.__module__, f"{rule.__qualname__}.Params"
+    full_name(cls)
     for name in _RULE_FUNCTIONS:
         setattr(cls, name, getattr(rule, name))
         setattr(cls, f"single_{name}", single_precision(getattr(rule, name)))
