@@ -96,59 +96,53 @@ class Compiled(NamedTuple):
         p: hyper-parameters of the rule, in the precision of the weights.
         unit: index of the output unit in ``OUTPUTS``.
         table: ``[rows, 1 + state]``, a weight and its state side by side in memory (one cache line serves an update).
-        rows, x: ``[n_features]``, the active rows of the observed board, each once, and how often each stands.
+        indices: ``[n_features]``, rows of the observed board.
+        x: ``[n_features]``, how often each of them stands there.
         lanes: ``[1 + state, n_features]``, what ``table`` holds for the active rows.
-        scratch: ``[n_features]``, rows of the board being looked at.
-        observed: sum before the output unit, slope of the unit, number of active rows, lr.
+        rows: ``[n_moves + 1, n_features]``, rows of the boards after each move, and before.
+        observed: slope of the output unit at the observed board, lr.
     """
 
     features: Any
     p: Any
     unit: int
     table: Floats
-    rows: npt.NDArray[np.int32]
+    indices: npt.NDArray[np.int32]
     x: Floats
     lanes: Floats
-    scratch: npt.NDArray[np.int32]
+    rows: npt.NDArray[np.int32]
     observed: npt.NDArray[np.float64]
 
     def values(self, board: Any, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Values after each of ``moves``, none of which may end the game."""
-        values = np.empty(len(moves), np.float64)
-        rows = self.rows.copy()
-        self.features.active(board, rows)
+        rows = self.rows[: len(moves) + 1]
+        self.features.active(board, rows[-1])
         for k in range(len(moves)):
-            self.features.moved(board, board.play(moves[k]), moves[k], rows, self.scratch)
-            values[k] = squash(self.unit, table_sum(self.table, self.scratch))
+            self.features.moved(board, board.play(moves[k]), moves[k], rows[-1], rows[k])
+        values = table_sums(self.table, rows[:-1])
+        for k in range(len(moves)):
+            values[k] = squash(self.unit, values[k])
         return values
 
     def observe(self, board: Any) -> float:
         """Value of ``board``; the next ``learn`` is about it."""
-        self.features.active(board, self.scratch)
-        n = unique(self.scratch, self.features.images, self.rows, self.x)
-        f = self.table[0, 0] * 0
-        for j in range(n):
-            f += self.table[np.uint32(self.rows[j]), 0] * self.x[j]
+        self.features.active(board, self.indices)
+        f = table_sum(self.table, self.indices)
         v = squash(self.unit, f)
-        self.observed[0] = f
-        self.observed[1] = 1.0 if self.unit == 0 else 1.0 - v * v if self.unit == 1 else v * (1.0 - v)
-        self.observed[2] = n
+        self.observed[0] = 1.0 if self.unit == 0 else 1.0 - v * v if self.unit == 1 else v * (1.0 - v)
         return v
 
     def learn(self, delta: float) -> None:
         """Move the value of the observed board by TD error ``delta``."""
-        n = int(self.observed[2])
-        precision = self.lanes.dtype.type
-        for j in range(n):
-            row = np.uint32(self.rows[j])
-            for k in range(len(self.lanes)):
-                self.lanes[k, j] = self.table[row, k]
-        p = self.p.with_lr(precision(self.observed[3]))
-        update(p, self.lanes, self.x, n, precision(delta), precision(self.observed[1]))
-        for j in range(n):
-            row = np.uint32(self.rows[j])
-            for k in range(len(self.lanes)):
-                self.table[row, k] = self.lanes[k, j]
+        multiplicity(self.indices, self.features.images, self.x)
+        for j in range(len(self.indices)):
+            self.p.gather(self.table, np.uint32(self.indices[j]), self.lanes, j)
+        number = self.lanes.dtype.type
+        update(
+            self.p.with_lr(number(self.observed[1])), self.lanes, self.x, number(delta), number(self.observed[0])
+        )
+        for j in range(len(self.indices)):
+            self.p.scatter(self.lanes, j, self.table, np.uint32(self.indices[j]))
 
     def target(self, reward: float) -> float:
         """``reward`` on the scale of the output unit."""
@@ -156,7 +150,7 @@ class Compiled(NamedTuple):
 
     def set_lr(self, lr: float) -> None:
         """Set the global step size."""
-        self.observed[3] = lr
+        self.observed[1] = lr
 
 
 @compilable
@@ -166,47 +160,55 @@ def squash(unit: int, f: float) -> float:
 
 
 @compilable
-def table_sum(table: Floats, rows: npt.NDArray[np.int32]) -> float:
-    """Sum of the weights in ``rows``; two chains of additions, since one alone would wait for itself."""
-    even = odd = table[0, 0] * 0
-    for j in range(0, len(rows) - 1, 2):
-        even += table[np.uint32(rows[j]), 0]
-        odd += table[np.uint32(rows[j + 1]), 0]
-    if len(rows) & 1:
-        even += table[np.uint32(rows[-1]), 0]
-    return even + odd
+def table_sums(table: Floats, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    """Sums of the weights in each line of ``rows`` (``[lines, n_features]``).
 
-
-@compilable
-def unique(indices: npt.NDArray[np.int32], images: int, rows: npt.NDArray[np.int32], x: Floats) -> int:
-    """Write each of ``indices`` once into ``rows`` and how often it stands into ``x``; return how many there are.
-
-    Only the ``images`` indices of one tuple, which stand side by side, can coincide.
+    Four sums at a time: one chain of additions alone would wait for itself, and boards one move apart share most rows.
     """
-    n = 0
-    for first in range(0, len(indices), images):
-        begin = n
-        for f in range(first, first + images):
-            k = begin
-            while k < n and rows[k] != indices[f]:
-                k += 1
-            if k < n:
-                x[k] += 1
-            else:
-                rows[n] = indices[f]
-                x[n] = 1
-                n += 1
-    return n
+    sums = np.empty(len(rows), np.float64)
+    last = len(rows) - 1
+    for k in range(0, len(rows), 4):
+        r0, r1, r2, r3 = rows[k], rows[min(k + 1, last)], rows[min(k + 2, last)], rows[min(k + 3, last)]
+        s0 = s1 = s2 = s3 = table[0, 0] * 0
+        for f in range(rows.shape[1]):
+            s0 += table[np.uint32(r0[f]), 0]
+            s1 += table[np.uint32(r1[f]), 0]
+            s2 += table[np.uint32(r2[f]), 0]
+            s3 += table[np.uint32(r3[f]), 0]
+        sums[k], sums[min(k + 1, last)], sums[min(k + 2, last)], sums[min(k + 3, last)] = s0, s1, s2, s3
+    return sums
 
 
 @compilable
-def update(p: Any, lanes: Floats, x: Floats, n: int, delta: float, slope: float) -> None:
-    """Apply the rule to the first ``n`` lanes."""
-    zero = delta * 0
-    total = zero
-    for j in range(n):
-        total += p.total(lanes[0, j], p.load(lanes, j), Transition(delta, slope, x[j], slope * x[j], zero))
-    for j in range(n):
+def table_sum(table: Floats, rows: npt.NDArray[np.int32]) -> float:
+    """Sum of the weights in ``rows``, in two chains of additions."""
+    even = odd = table[0, 0] * 0
+    for f in range(0, len(rows) - 1, 2):
+        even += table[np.uint32(rows[f]), 0]
+        odd += table[np.uint32(rows[f + 1]), 0]
+    return even + odd + (table[np.uint32(rows[-1]), 0] if len(rows) & 1 else 0)
+
+
+@compilable
+def multiplicity(indices: npt.NDArray[np.int32], images: int, x: Floats) -> None:
+    """Write into ``x`` how often each of ``indices`` stands there.
+
+    Only the ``images`` indices of one tuple, side by side, can coincide. Each keeps its lane: lanes of one weight hold the
+    same numbers, so they compute the same update.
+    """
+    for first in range(0, len(indices), images):
+        for f in range(first, first + images):
+            count = 0
+            for g in range(first, first + images):
+                count += indices[f] == indices[g]
+            x[f] = count
+
+
+@compilable
+def update(p: Any, lanes: Floats, x: Floats, delta: float, slope: float) -> None:
+    """Apply the rule to every lane."""
+    total = p.sum_total(lanes, x, delta, slope)
+    for j in range(len(x)):
         w, s = p.update(lanes[0, j], p.load(lanes, j), Transition(delta, slope, x[j], slope * x[j], total))
         p.store(lanes, j, w, s)
 
@@ -246,11 +248,11 @@ class Fused:
             p=self.optimizer.Params(*floats),
             unit=OUTPUTS.index(self.network.output),
             table=table,
-            rows=np.zeros(n, np.int32),
+            indices=np.zeros(n, np.int32),
             x=np.zeros(n, table.dtype),
             lanes=np.zeros((table.shape[1], n), table.dtype),
-            scratch=np.zeros(n, np.int32),
-            observed=np.array([0.0, 1.0, 0.0, group["lr"]]),
+            rows=np.zeros((len(features.lines) + 1, n), np.int32),
+            observed=np.array([1.0, group["lr"]]),
         )
         return self._compiled
 
@@ -261,7 +263,7 @@ class Fused:
         tensors = [param.detach(), *self.optimizer.state_of(param, group)]
         for tensor, column in zip(tensors, torch.from_numpy(self._compiled.table).unbind(1), strict=True):
             tensor[self._rows, 0] = column
-        group["lr"] = float(self._compiled.observed[3])
+        group["lr"] = float(self._compiled.observed[1])
         self._compiled = None
 
     def run(self, text: Callable[..., Any], *args: Any) -> Any:

@@ -25,9 +25,11 @@ COLUMNS, ROWS = 7, 6
 BOTTOM = sum(1 << 7 * column for column in range(COLUMNS))  # the lowest cell of every column
 COLUMN = (1 << ROWS) - 1  # the six cells of column 0
 
-# Number of the 69 four-cell lines through each bit (0 in the empty seventh row): the order in which moves are tried.
-_ROW_LINES = [[3, 4, 5, 7, 5, 4, 3], [4, 6, 8, 10, 8, 6, 4], [5, 8, 11, 13, 11, 8, 5]]
-LINES = tuple((_ROW_LINES[min(row, 5 - row)][column] if row < ROWS else 0) for column in range(COLUMNS) for row in range(7))
+# Number of the 69 four-cell lines through each cell, and through the free cell of a column by its code (0: column full).
+CELL_LINES = np.array([[3, 4, 5, 5, 4, 3], [4, 6, 8, 8, 6, 4], [5, 8, 11, 11, 8, 5], [7, 10, 13, 13, 10, 7]])[
+    [0, 1, 2, 3, 2, 1, 0]
+]
+FREE_LINES = np.array([[0] + [(*lines, 0)[code.bit_length() - 1] for code in range(1, 128)] for lines in CELL_LINES.tolist()])
 
 
 @compilable
@@ -75,31 +77,18 @@ class Board(NamedTuple):
     def moves(self) -> npt.NDArray[np.int64]:
         """Columns with room, those whose free cell lies on more lines first (then from the left); none if the game is over."""
         moves = np.empty(COLUMNS, np.int64)
-        lines = np.empty(COLUMNS, np.int64)
         count = 0
-        if self.over():
-            return moves[:0]
-        stones = self.first | self.second
-        for move in range(COLUMNS):
-            free = (stones + (1 << (7 * move))) & (COLUMN << (7 * move))
-            if free:
-                through = LINES[7 * move + self.height(move)]
-                k = count
-                while k > 0 and lines[k - 1] < through:
-                    moves[k], lines[k] = moves[k - 1], lines[k - 1]
-                    k -= 1
-                moves[k], lines[k] = move, through
-                count += 1
+        if not self.over():
+            for move in range(COLUMNS):
+                lines = FREE_LINES[move, self.code(move)]
+                if lines:
+                    k = count
+                    while k > 0 and FREE_LINES[moves[k - 1], self.code(moves[k - 1])] < lines:
+                        moves[k] = moves[k - 1]
+                        k -= 1
+                    moves[k] = move
+                    count += 1
         return moves[:count]
-
-    def height(self, column: int) -> int:
-        """Number of stones in ``column``."""
-        code = self.code(column)
-        height = 0
-        while code > 1:
-            code >>= 1
-            height += 1
-        return height
 
     def play(self, move: int) -> "Board":
         """The position after a stone in column ``move``, which must have room."""

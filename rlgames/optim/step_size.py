@@ -173,6 +173,7 @@ def _params_class(rule: type[StepSize]) -> type:
         setattr(cls, f"single_{name}", single_precision(getattr(rule, name)))
     for name, function in _access(cls, rule.State).items():
         setattr(cls, name, function)
+    cls.sum_total = _sum_total if "total" in {n for c in rule.__mro__[:-1] if c.__name__ != "StepSize" for n in vars(c)} else _no_sum
     return cls  # type: ignore[no-any-return]
 
 
@@ -183,18 +184,38 @@ def _access(params: Any, state: Any) -> dict[str, Callable[..., Any]]:
     """
     load = ", ".join(f"lanes[{k}, j]" for k, _ in enumerate(state._fields, 1))
     store = "".join(f"\n    lanes[{k}, j] = s.{name}" for k, name in enumerate(state._fields, 1))
+    gather = "; ".join(f"lanes[{k}, j] = table[row, {k}]" for k in range(len(state._fields) + 1))
+    scatter = "; ".join(f"table[row, {k}] = lanes[{k}, j]" for k in range(len(state._fields) + 1))
     with_lr = ", ".join("lr" if name == "lr" else f"self.{name}" for name in params._fields)
     text = f"""
 def load(self, lanes, j):
     return State({load})
 def store(self, lanes, j, w, s):
     lanes[0, j] = w{store}
+def gather(self, table, row, lanes, j):
+    {gather}
+def scatter(self, lanes, j, table, row):
+    {scatter}
 def with_lr(self, lr):
     return Params({with_lr})
 """
     scope: dict[str, Any] = {"State": state, "Params": params}
     exec(text, scope)
-    return {name: scope[name] for name in ("load", "store", "with_lr")}
+    return {name: scope[name] for name in ("load", "store", "gather", "scatter", "with_lr")}
+
+
+def _sum_total(self: Any, lanes: Any, x: Any, delta: Any, slope: Any) -> Any:
+    """Sum of the rule's ``total`` over the active weights; a weight that fills x lanes counts once."""
+    total = delta * 0
+    for j in range(len(x)):
+        t = Transition(delta, slope, x[j], slope * x[j], total)
+        total += self.total(lanes[0, j], self.load(lanes, j), t) / x[j]
+    return total
+
+
+def _no_sum(self: Any, lanes: Any, x: Any, delta: Any, slope: Any) -> Any:
+    """The sum of a rule without ``total``."""
+    return delta * 0
 
 
 def _by_precision(name: str) -> Callable[..., Any]:
@@ -209,6 +230,7 @@ for _name in _RULE_FUNCTIONS:
     bridge(_name, getattr(StepSize, _name), _by_precision(_name))
 for _name, _function in _access(namedtuple("Params", ["lr"]), NoState).items():
     bridge(_name, _function, lambda self, *args, name=_name: getattr(self.instance_class, name, None))
+bridge("sum_total", _no_sum, lambda self, *args: getattr(self.instance_class, "sum_total", None))
 
 
 # ---- checks of hyper-parameters

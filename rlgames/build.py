@@ -1,0 +1,169 @@
+"""From words to objects: compose the configuration, check it, and build what it describes.
+
+Every node with a ``_target_`` is a class and keyword arguments of its constructor; Hydra finds the class by its path. This
+file asks the constructors what they take, so that a bad word is answered with one sentence before anything is made.
+"""
+
+import collections.abc
+import difflib
+import inspect
+import math
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import InstantiationException
+from hydra.utils import get_object, instantiate
+from omegaconf import DictConfig, OmegaConf
+
+_HERE = Path(__file__).resolve().parent
+CONF = next(folder for folder in (_HERE / "conf", _HERE.parent / "conf") if folder.is_dir())  # installed, or a checkout
+ENGINES = ("fused", "eager")
+
+
+def load(*words: str, config: str = "train") -> DictConfig:
+    """The configuration that ``words`` make, such as "game=tictactoe" and "optimizer.lr=0.1"; for notebooks and tests."""
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose(config, overrides=list(words))
+
+
+def build(cfg: DictConfig, key: str, **given: Any) -> Any:
+    """Build what ``cfg[key]`` describes, with the further arguments ``given``.
+
+    Where the constructor takes a schedule, a plain number is that number for all games.
+
+    Raises:
+        ValueError: if the constructor refuses the values.
+    """
+    node = OmegaConf.create(OmegaConf.to_container(cfg[key], resolve=True))
+    for name, parameter in _parameters(node).items():
+        if _is_schedule(parameter.annotation) and isinstance(node.get(name), int | float):
+            node[name] = {"_target_": "rlgames.schedules.Constant", "value": node[name]}
+    try:
+        return instantiate(node, _partial_=True, _convert_="all")(**given)
+    except InstantiationException as error:  # of a node inside; its sentence is in the cause
+        raise ValueError(f"{key}: {error.__cause__ or error}") from error
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        if not text.startswith(key):  # not a sentence of ours, which name the key
+            text = f"{key}: {text} (HYDRA_FULL_ERROR=1 shows where)"
+        raise ValueError(text) from error
+
+
+def check(cfg: DictConfig) -> None:
+    """Check what can be checked without building anything.
+
+    Raises:
+        ValueError: naming the key, its value and what is allowed.
+    """
+    for key, least in {"games": 1, "eval_every": 1, "seed": 0}.items():
+        if key in cfg and not (type(cfg[key]) is int and cfg[key] >= least):
+            raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least {least}")
+    minutes = cfg.get("checkpoint_minutes", 1)
+    if type(minutes) not in (int, float) or not minutes > 0:
+        raise ValueError(f"checkpoint_minutes is {minutes!r}; it must be a number above 0")
+    for key in ("run_dir", "resume", "checkpoint"):
+        path = cfg.get(key)
+        if path is not None and not (isinstance(path, str) and path.strip() and path.isprintable()):
+            raise ValueError(f"{key} is {path!r}; it must be a path")
+    if cfg.engine == "batched":
+        raise ValueError("engine=batched is not built yet; the engines are fused and eager")
+    if cfg.engine not in ENGINES:
+        raise ValueError(f"engine is {cfg.engine!r}{did_you_mean(cfg.engine, ENGINES)}; allowed are {', '.join(ENGINES)}")
+    for key, node in cfg.items():
+        if isinstance(node, DictConfig):
+            _check_node(str(key), node)
+
+
+def torch_device(name: str) -> Any:
+    """The torch device of that name.
+
+    Raises:
+        ValueError: if torch does not know it or this machine does not have it.
+    """
+    import torch  # here and not above: --help must answer at once
+
+    try:
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError, TypeError) as error:
+        available = "cpu and cuda" if torch.cuda.is_available() else "cpu"
+        raise ValueError(f"device is {name!r}, which this machine does not have; available: {available}") from error
+    return torch.device(name)
+
+
+def did_you_mean(name: Any, names: Iterable[str]) -> str:
+    """", did you mean ...?" if one of ``names`` is close to ``name``."""
+    close = difflib.get_close_matches(str(name).lower(), list(names), n=1)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+# ---- what constructors take
+
+
+def _check_node(path: str, node: DictConfig) -> None:
+    parameters = _parameters(node)
+    for name, value in node.items():
+        key = f"{path}.{name}"
+        if str(name).startswith("_"):
+            continue
+        if isinstance(value, DictConfig):
+            _check_node(key, value)
+        elif "_target_" not in node:
+            continue
+        elif name not in parameters:
+            allowed = [p for p in parameters if p not in ("self", "params")]
+            raise ValueError(f"{key} does not exist{did_you_mean(name, allowed)}; {path} takes {', '.join(allowed)}")
+        elif not _fits(value, parameters[str(name)].annotation):
+            wanted = _in_words(parameters[str(name)].annotation)
+            raise ValueError(f"{key} is {value!r}; it must be {wanted}")
+
+
+def _parameters(node: DictConfig) -> Mapping[str, inspect.Parameter]:
+    """Parameters of the constructor of ``node._target_``, annotations evaluated."""
+    if "_target_" not in node:
+        return {}
+    target = get_object(node["_target_"])
+    return inspect.signature(target).parameters
+
+
+_WORDS: dict[Any, str] = {
+    int: "a whole number", float: "a number", bool: "true or false", str: "a text", type(None): "null"
+}  # fmt: skip
+
+
+def _is_schedule(hint: Any) -> bool:
+    return typing.get_origin(hint) is collections.abc.Callable
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether the plain ``value`` can be meant; False only if that is certain."""
+    members = [float if _is_schedule(member) else member for member in _members(hint)]
+    if any(member not in _WORDS and not _is_list(member) for member in members):
+        return True
+    if type(value) is int and float in members:
+        return True
+    if type(value) is float and not math.isfinite(value):
+        return False
+    return type(value) in members or (type(value) not in _WORDS and any(map(_is_list, members)))
+
+
+def _is_list(hint: Any) -> bool:
+    origin = typing.get_origin(hint)
+    return isinstance(origin, type) and issubclass(origin, collections.abc.Sequence)
+
+
+def _in_words(hint: Any) -> str:
+    words = []
+    for member in _members(hint):
+        schedule = "a number or a schedule" if _is_schedule(member) else None
+        words.append(_WORDS.get(member) or schedule or "a list")
+    return " or ".join(words)

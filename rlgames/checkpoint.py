@@ -1,0 +1,161 @@
+"""Checkpoints: one file that holds all that is needed to go on, of tensors and plain containers only.
+
+``torch.load(file, weights_only=True)`` reads one without this package. Its keys:
+
+    format          version of this layout
+    games           games played
+    config          the configuration as a plain dict
+    tuples          the cells of the n-tuples, whatever file or random walk they came from
+    network         state_dict of the network
+    optimizer       state_dict of the optimizer
+    rng             state of the random generator of the training games
+    progress        counters of the trainer, among them the rows of progress.csv
+"""
+
+import contextlib
+import io
+import os
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+FORMAT = 1
+KEEP = 2  # the previous one is the fall-back if the last is damaged
+FREE = ("games", "eval_every", "checkpoint_minutes", "run_dir", "resume", "engine", "device", "opponent", "evaluation")
+
+
+def save(folder: Path, games: int, content: dict[str, Any]) -> Path:
+    """Write a checkpoint into ``folder`` so that a complete one is there at any time; keep the last two.
+
+    Raises:
+        OSError: if it cannot be written; what was there stays.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"games_{games:012d}.pt"
+    buffer = io.BytesIO()  # torch turns errors of files into others
+    torch.save({"format": FORMAT, "games": games, **content}, buffer)
+    write_atomically(file, buffer.getbuffer())
+    files = _newest_first(folder)  # a later one is of a line of play that was left when the run was resumed before it
+    for other in files[: files.index(file)] + files[files.index(file) + KEEP :]:
+        other.unlink(missing_ok=True)
+    return file
+
+
+def write_atomically(file: Path, content: bytes | memoryview) -> None:
+    """Write ``file`` as a whole or not at all.
+
+    Raises:
+        OSError: if it cannot be written; a former file stays as it was.
+    """
+    temporary = file.with_name(f".{file.name}.tmp")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        error.filename = str(file)
+        raise
+
+
+def load(path: str | Path) -> dict[str, Any]:
+    """Read a checkpoint file, or the newest readable one of a run folder.
+
+    A damaged file of a run folder is reported on stderr and the one before it is taken.
+
+    Raises:
+        ValueError: if there is none, naming the file and what is wrong with it.
+    """
+    path = Path(path).expanduser()
+    if path.is_file():
+        return _read(path)
+    if not path.is_dir():
+        raise ValueError(f"there is no run folder or checkpoint {path.absolute()}")
+    files = _newest_first(path / "checkpoints") or _newest_first(path)
+    for file in files:
+        try:
+            content = _read(file)
+        except ValueError as error:
+            print(f"{error}; looking for the one before it", file=sys.stderr)
+            continue
+        return content
+    raise ValueError(f"{path.absolute()} holds no {'readable ' if files else ''}checkpoint")
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.glob("games_*.pt"), reverse=True)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(file) as archive:  # torch does not look at the check sums
+            damaged = archive.testzip()
+        content = None if damaged else torch.load(file, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise ValueError(f"{file.absolute()} cannot be read: {error.strerror}") from error
+    except Exception as error:  # torch and zipfile raise many kinds for damaged files
+        raise ValueError(f"{file.absolute()} is damaged or no checkpoint") from error
+    if damaged:
+        raise ValueError(f"{file.absolute()} is damaged")
+    if not isinstance(content, dict) or "format" not in content or "progress" not in content:
+        raise ValueError(f"{file.absolute()} is no checkpoint of rlgames")
+    if content["format"] != FORMAT:
+        raise ValueError(f"{file.absolute()} has format {content['format']}; this version of rlgames reads {FORMAT}")
+    return content
+
+
+def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictConfig:
+    """The configuration of a run that goes on: that of the checkpoint, and what may change from the command line.
+
+    Args:
+        cfg: the configuration of the command line.
+        saved: the checkpoint.
+        words: the words of the command line, such as "games=1000"; only what they name is compared and taken over.
+
+    Raises:
+        ValueError: naming the words that contradict the checkpoint, or if there is nothing left to play.
+    """
+    config = OmegaConf.create(saved["config"])
+    named = [word.lstrip("+~").partition("=")[0].partition("@")[0].replace("/", ".") for word in words]
+    if "experiment" in named:
+        named += [str(key) for key in cfg]
+    differing = []
+    for key in dict.fromkeys(named):
+        if key.partition(".")[0] in FREE:
+            OmegaConf.update(config, key, OmegaConf.select(cfg, key), merge=False)
+        else:
+            differing += _differences(cfg, config, key)
+    if differing:
+        raise ValueError(f"the run to resume differs: {'; '.join(differing)}; leave these words out, or start a new run")
+    if config.games <= saved["games"]:
+        raise ValueError(
+            f"games is {config.games}, but the run to resume has played {saved['games']} games; "
+            f"name a larger total, such as games={2 * saved['games']}"
+        )
+    if "run_dir" not in named:
+        folder = run_folder(cfg.resume)
+        config.run_dir = None if folder is None else str(folder)
+    return config
+
+
+def run_folder(path: str) -> Path | None:
+    """The run folder that ``path``, itself or a checkpoint in it, belongs to; None for a checkpoint kept elsewhere."""
+    given = Path(path).expanduser()
+    folder = given.parent if given.is_file() else given
+    if folder.name == "checkpoints":
+        return folder.parent
+    return folder if given.is_dir() else None
+
+
+def _differences(cfg: DictConfig, saved: DictConfig, key: str) -> list[str]:
+    new, old = OmegaConf.select(cfg, key), OmegaConf.select(saved, key)
+    if isinstance(new, DictConfig) and isinstance(old, DictConfig):
+        return [text for name in {**old, **new} for text in _differences(cfg, saved, f"{key}.{name}")]
+    return [] if new == old else [f"{key} was {old} and is now {new}"]

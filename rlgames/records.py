@@ -1,0 +1,195 @@
+"""What a run leaves behind for people and programs: progress.csv, result.json, TensorBoard events, versions."""
+
+import csv
+import io
+import json
+import math
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+from torch.utils.tensorboard import SummaryWriter
+from torch.utils.tensorboard.summary import hparams
+
+from rlgames.checkpoint import write_atomically
+
+PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully")
+MAX_STEP_SIZES = 50_000  # of a histogram
+
+Row = dict[str, Any]
+
+
+def claim_folder(cfg: DictConfig, game: str) -> Path:
+    """Make the run folder, ``cfg.run_dir`` or a new one under runs/, and write config.yaml and versions.json into it.
+
+    Raises:
+        ValueError: if the folder holds something and is not the one being resumed.
+        OSError: if it cannot be made.
+    """
+    if cfg.run_dir is None:
+        folder = _new_folder(Path("runs") / game)
+    else:
+        folder = Path(cfg.run_dir).expanduser().absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        mine = cfg.resume is not None and Path(cfg.resume).expanduser().absolute().is_relative_to(folder)
+        if any(folder.iterdir()) and not mine:
+            raise ValueError(f"run_dir {folder} is not empty; name another folder, or resume={cfg.run_dir} to go on with it")
+    write_atomically(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True).encode())
+    write_atomically(folder / "versions.json", to_json(versions()))
+    return folder
+
+
+def _new_folder(parent: Path) -> Path:
+    """A folder named after date and time, with a number behind it if another run began in the same second."""
+    parent.mkdir(parents=True, exist_ok=True)
+    name, number = time.strftime("%Y-%m-%d_%H-%M-%S"), 1
+    while True:
+        folder = parent / (name if number == 1 else f"{name}-{number}")
+        try:
+            folder.mkdir()
+            return folder
+        except FileExistsError:
+            number += 1
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of Python, the packages that matter (None: not installed) and the git commit of a checkout."""
+    found: dict[str, str | None] = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = None
+    return {**found, "commit": _commit()}
+
+
+def _commit() -> str | None:
+    """Commit of the checkout this package runs from, marked if files were changed since; None for an installed one."""
+    root = Path(__file__).resolve().parents[1]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def to_json(content: Any) -> bytes:
+    """Strict JSON: what is not a finite number becomes null."""
+
+    def strict(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: strict(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [strict(item) for item in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return (json.dumps(strict(content), indent=2, allow_nan=False) + "\n").encode()
+
+
+def to_csv(rows: Iterable[Row]) -> bytes:
+    """``rows`` as csv text; fields a row does not have stay empty."""
+    rows = list(rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def games_to(level: float, rows: list[Row], key: str) -> int | None:
+    """Games after which ``key`` first reached ``level``, smoothed by a running median of 3 evaluations; None if never.
+
+    The first and the last evaluation are counted twice where they lack a neighbour.
+    """
+    series = [(row["games"], row[key]) for row in rows if row.get(key) is not None]
+    values = [value for _, value in series]
+    padded = values[:1] + values + values[-1:]
+    for k, (games, _) in enumerate(series):
+        if sorted(padded[k : k + 3])[1] >= level:
+            return int(games)
+    return None
+
+
+class Dashboard:
+    """TensorBoard events of a run; steps are games.
+
+    Args:
+        folder: the run folder.
+        games: games played before; what a former process wrote about later games is hidden from the dashboards.
+    """
+
+    def __init__(self, folder: Path, games: int) -> None:
+        self._writer = SummaryWriter(str(folder), purge_step=games + 1 if games else None)  # type: ignore[no-untyped-call]
+
+    def scalars(self, games: int, numbers: Mapping[str, Any]) -> None:
+        """Log ``numbers``; what is not a number is left out."""
+        for tag, number in numbers.items():
+            if isinstance(number, int | float) and math.isfinite(number):
+                self._writer.add_scalar(tag, number, games)  # type: ignore[no-untyped-call]
+
+    def text(self, games: int, tag: str, text: str) -> None:
+        """Log ``text`` as it stands."""
+        indented = "    " + text.replace("\n", "\n    ")  # markdown for: leave it as it is
+        self._writer.add_text(tag, indented, games)  # type: ignore[no-untyped-call]
+
+    def step_sizes(self, games: int, step_sizes: torch.Tensor) -> None:
+        """Log a histogram of effective step sizes."""
+        if len(step_sizes):
+            self._writer.add_histogram("optimizer/step_size", step_sizes, games)  # type: ignore[no-untyped-call]
+
+    def hparams(self, games: int, cfg: DictConfig, numbers: Mapping[str, float]) -> None:
+        """Log the configuration and the final ``numbers`` for the table of runs, in the events of this run."""
+        values = {key: value if isinstance(value, int | float | str) else str(value) for key, value in _leaves(cfg)}
+        metrics = {f"hparam/{name}": number for name, number in numbers.items()}
+        for summary in hparams(values, metrics):  # type: ignore[no-untyped-call]
+            self._writer._get_file_writer().add_summary(summary)  # type: ignore[no-untyped-call]
+        self.scalars(games, metrics)
+
+    def flush(self) -> None:
+        """Bring everything to the disk."""
+        self._writer.flush()  # type: ignore[no-untyped-call]
+
+    def close(self) -> None:
+        """Bring everything to the disk and end."""
+        self._writer.close()  # type: ignore[no-untyped-call]
+
+
+def _leaves(cfg: DictConfig, prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for name, value in cfg.items():
+        if isinstance(value, DictConfig):
+            yield from _leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def step_sizes(optimizer: torch.optim.Optimizer) -> torch.Tensor:
+    """Effective step sizes of weights whose state has changed (a sample of bounded size); empty if the rule has one for all."""
+    from rlgames.optim.step_size import StepSize
+
+    sizes = []
+    for group in optimizer.param_groups if isinstance(optimizer, StepSize) else []:
+        p = optimizer.hyper(group)
+        initial = optimizer.initial(p)
+        for param in group["params"]:
+            state = optimizer.state_of(param, group)
+            if not state:
+                continue
+            touched = torch.stack([tensor != start for tensor, start in zip(state, initial, strict=True)]).any(0)
+            rows = touched.flatten().nonzero().flatten()
+            rows = rows[:: max(1, math.ceil(len(rows) / MAX_STEP_SIZES))]
+            sizes.append(optimizer.step_size(p, type(state)(*(tensor.flatten()[rows] for tensor in state))))
+    return torch.cat(sizes) if sizes else torch.empty(0)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process, all threads."""
+    return time.process_time()

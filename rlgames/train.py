@@ -1,0 +1,104 @@
+"""Train an agent by self-play: ``python -m rlgames.train optimizer=tcl_exp games=500_000``."""
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from rlgames import cli
+from rlgames.build import CONF, build, check, torch_device
+
+# torch, numpy and numba are imported where they are needed: --help answers at once.
+
+
+def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
+    """Train an agent from nothing, or go on with the run ``cfg.resume``.
+
+    Args:
+        cfg: the configuration, conf/train.yaml says what it holds.
+        words: those of its keys that were named ("games=1000"); on resuming only they are compared and taken over.
+
+    Returns:
+        What the run's result.json holds.
+
+    Raises:
+        ValueError: for a configuration that makes no sense, or when a value was not finite.
+        OSError: if something cannot be read or written.
+        rlgames.cli.Interrupted: after Ctrl-C or SIGTERM, when a checkpoint has been written.
+    """
+    from rlgames import checkpoint
+    from rlgames.trainer import Trainer
+
+    check(cfg)
+    saved = None
+    if cfg.resume is not None:
+        saved = checkpoint.load(cfg.resume)
+        cfg = checkpoint.resumed(cfg, saved, words or [])
+        check(cfg)
+    player = assemble(cfg, saved)
+    evaluation = build_evaluation(cfg, player)
+    return Trainer(cfg, player, evaluation, saved).run()
+
+
+class Learning(NamedTuple):
+    """A player that learns: the game, how the agent sees, values and changes it, and the loop in which it does."""
+
+    game: Any
+    features: Any
+    network: Any
+    learner: Any
+    optimizer: Any
+    agent: Any
+
+
+def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
+    """Build the player that ``cfg`` describes, with the weights and the optimizer's state of the checkpoint ``saved``.
+
+    Raises:
+        ValueError: if a constructor refuses its values.
+    """
+    from rlgames.agents import Eager, Fused
+
+    device = torch_device(cfg.device)
+    tuples = {"tuples": saved["tuples"]} if saved and saved["tuples"] else {}  # a file may have changed since
+    game = build(cfg, "game")
+    features = build(cfg, "features", game=game, **tuples)
+    network = build(cfg, "network", features=features).to(device)
+    learner = build(cfg, "learner", game=game)
+    optimizer = build(cfg, "optimizer", params=network.parameters())
+    if saved:
+        network.load_state_dict(saved["network"])
+        optimizer.load_state_dict(saved["optimizer"])
+    agent = {"fused": Fused, "eager": Eager}[cfg.engine](network, optimizer)
+    return Learning(game, features, network, learner, optimizer, agent)
+
+
+def build_evaluation(cfg: DictConfig, player: Learning) -> Any:
+    """The evaluation of ``player`` against the opponent of ``cfg``: call it with an agent and a random generator."""
+    return build(cfg, "evaluation", game=player.game, opponent=build(cfg, "opponent", game=player.game))
+
+
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="train")
+def main(cfg: DictConfig) -> None:
+    """Train with the configuration of the command line."""
+    job = HydraConfig.get()
+    if job.mode is not RunMode.MULTIRUN:
+        train(cfg, list(job.overrides.task))
+        return
+    folder = Path(job.runtime.output_dir)  # one for each run of a sweep, made by Hydra
+    OmegaConf.update(cfg, "run_dir", str(folder if cfg.run_dir is None else Path(cfg.run_dir) / str(job.job.num)))
+    try:
+        train(cfg, [*job.overrides.task, "run_dir="])
+    except Exception as error:  # Hydra goes on with the other runs and reports the first failure only
+        (folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+        print(f"error: run {job.job.num}: {cli.sentence(error)}; see {folder / 'error.txt'}", file=sys.stderr)
+        raise
+
+
+if __name__ == "__main__":
+    cli.run(main, "train")
