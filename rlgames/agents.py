@@ -2,9 +2,9 @@
 
 Both offer what learners and players call:
 
-* ``values(board, moves)``: values of the boards after each of ``moves``;
-* ``observe(board)``: the value of ``board``, remembered as the board to learn about;
-* ``learn(delta)``: move that value by one step of the rule; 
+* ``sums(board, moves)``: for the boards after each of ``moves``, the sum of weights before the output unit;
+* ``unit(f)``: the value that belongs to such a sum;
+* ``learn(board, target)``: one step of the rule from the value of ``board`` towards ``target``; returns the TD error;
 * ``target(reward)``: a reward from -1 to +1 on the scale of the output unit;
 * ``set_lr(lr)``.
 
@@ -37,24 +37,25 @@ class Eager:
 
     def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer) -> None:
         self.network, self.optimizer = network, optimizer
-        self._observed: tuple[Tensor, Tensor] | None = None  # sum before the output unit, value
 
-    def values(self, board: Any, moves: npt.NDArray[np.int64]) -> Floats:
-        """Values after each of ``moves``, none of which may end the game; ``[len(moves)]`` float64."""
-        values: Floats = self.network.value(*(board.play(int(move)) for move in moves)).double().cpu().numpy()
-        return values
+    @torch.no_grad()
+    def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> Floats:
+        """Sums of weights after each of ``moves``, none of which may end the game; ``[len(moves)]`` float64."""
+        after = self.network.indices(*(board.play(int(move)) for move in moves))
+        sums: Floats = self.network.linear(after).double().cpu().numpy()
+        return sums
 
-    def observe(self, board: Any) -> float:
-        """Value of ``board``; the next ``learn`` is about it."""
+    def unit(self, f: float) -> float:
+        """Value of the sum ``f``."""
+        return self.network.unit(torch.tensor(f, dtype=torch.float64)).item()
+
+    def learn(self, board: Any, target: float) -> float:
+        """Move the value of ``board`` towards ``target``; return the TD error before the step."""
         f = self.network.linear(self.network.indices(board))
         v = self.network.unit(f)
-        self._observed = f, v
-        return v.item()
-
-    def learn(self, delta: float) -> None:
-        """Move the value of the observed board by TD error ``delta``."""
-        assert self._observed is not None, "observe a board first"
-        f, v = self._observed
+        delta = target - v.item()
+        if not math.isfinite(delta):
+            return delta  # the learner's sum of errors shows it and stops the run
         self.optimizer.zero_grad()
         if isinstance(self.optimizer, StepSize):
             f.sum().backward()  # type: ignore[no-untyped-call]
@@ -62,6 +63,7 @@ class Eager:
         else:
             (-delta * v.sum()).backward()  # the gradient of half the squared TD error, the target being fixed
             self.optimizer.step()
+        return delta
 
     def target(self, reward: float) -> float:
         """``reward`` on the scale of the output unit."""
@@ -70,7 +72,7 @@ class Eager:
     def set_lr(self, lr: float) -> None:
         """Set the global step size."""
         for group in self.optimizer.param_groups:
-            group["lr"] = lr
+            group["lr"] = float(lr)
 
     def run(self, text: Callable[..., Any], *args: Any) -> Any:
         """Call ``text(agent, *args)``."""
@@ -94,114 +96,100 @@ class Compiled(NamedTuple):
     Attributes:
         features: the compiled side of the features.
         p: hyper-parameters of the rule, in the precision of the weights.
-        unit: index of the output unit in ``OUTPUTS``.
+        output: index of the output unit in ``OUTPUTS``.
         table: ``[rows, 1 + state]``, a weight and its state side by side in memory (one cache line serves an update).
-        indices: ``[n_features]``, rows of the observed board.
+        indices: ``[n_features]``, rows of the board at hand.
         x: ``[n_features]``, how often each of them stands there.
-        lanes: ``[1 + state, n_features]``, what ``table`` holds for the active rows.
-        rows: ``[n_moves + 1, n_features]``, rows of the boards after each move, and before.
-        observed: slope of the output unit at the observed board, lr.
+        lanes: ``[1 + state, n_features]``, what ``table`` holds in them.
+        lr: ``[1]``, the global step size.
     """
 
     features: Any
     p: Any
-    unit: int
+    output: int
     table: Floats
     indices: npt.NDArray[np.int32]
     x: Floats
     lanes: Floats
-    rows: npt.NDArray[np.int32]
-    observed: npt.NDArray[np.float64]
+    lr: npt.NDArray[np.float64]
 
-    def values(self, board: Any, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Values after each of ``moves``, none of which may end the game."""
-        rows = self.rows[: len(moves) + 1]
-        self.features.active(board, rows[-1])
-        for k in range(len(moves)):
-            self.features.moved(board, board.play(moves[k]), moves[k], rows[-1], rows[k])
-        values = table_sums(self.table, rows[:-1])
-        for k in range(len(moves)):
-            values[k] = squash(self.unit, values[k])
-        return values
+    def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Sums of weights after each of ``moves``, none of which may end the game.
 
-    def observe(self, board: Any) -> float:
-        """Value of ``board``; the next ``learn`` is about it."""
+        Seven boards at a time: one chain of additions alone would wait for itself, and boards that differ in one move
+        share most of their rows.
+        """
+        sums = np.empty(len(moves), np.float64)
         self.features.active(board, self.indices)
-        f = table_sum(self.table, self.indices)
-        v = squash(self.unit, f)
-        self.observed[0] = 1.0 if self.unit == 0 else 1.0 - v * v if self.unit == 1 else v * (1.0 - v)
-        return v
+        table = self.features.tables(self.table, -board.player())
+        last = len(moves) - 1
+        for k in range(0, len(moves), 7):
+            k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)
+            k4, k5, k6 = min(k + 4, last), min(k + 5, last), min(k + 6, last)
+            d0 = self.features.step(board, moves[k])
+            d1, d2 = self.features.step(board, moves[k1]), self.features.step(board, moves[k2])
+            d3, d4 = self.features.step(board, moves[k3]), self.features.step(board, moves[k4])
+            d5, d6 = self.features.step(board, moves[k5]), self.features.step(board, moves[k6])
+            s0 = s1 = s2 = s3 = s4 = s5 = s6 = table.dtype.type(0)
+            for f in range(len(self.indices)):
+                row = self.indices[f]
+                s0 += table[np.uint32(row + d0[f]), 0]
+                s1 += table[np.uint32(row + d1[f]), 0]
+                s2 += table[np.uint32(row + d2[f]), 0]
+                s3 += table[np.uint32(row + d3[f]), 0]
+                s4 += table[np.uint32(row + d4[f]), 0]
+                s5 += table[np.uint32(row + d5[f]), 0]
+                s6 += table[np.uint32(row + d6[f]), 0]
+            sums[k], sums[k1], sums[k2], sums[k3], sums[k4], sums[k5], sums[k6] = s0, s1, s2, s3, s4, s5, s6
+        return sums
 
-    def learn(self, delta: float) -> None:
-        """Move the value of the observed board by TD error ``delta``."""
-        multiplicity(self.indices, self.features.images, self.x)
-        for j in range(len(self.indices)):
-            self.p.gather(self.table, np.uint32(self.indices[j]), self.lanes, j)
-        number = self.lanes.dtype.type
-        update(
-            self.p.with_lr(number(self.observed[1])), self.lanes, self.x, number(delta), number(self.observed[0])
-        )
-        for j in range(len(self.indices)):
-            self.p.scatter(self.lanes, j, self.table, np.uint32(self.indices[j]))
+    def unit(self, f: float) -> float:
+        """Value of the sum ``f``."""
+        return f if self.output == 0 else math.tanh(f) if self.output == 1 else 1.0 / (1.0 + math.exp(-f))
+
+    def learn(self, board: Any, target: float) -> float:
+        """Move the value of ``board`` towards ``target``; return the TD error before the step."""
+        table, rows, lanes = self.features.tables(self.table, board.player()), self.indices, self.lanes
+        self.features.active(board, rows)
+        multiplicity(rows, self.features.images, self.x)
+        for j in range(len(rows)):
+            self.p.gather(table, np.uint32(rows[j]), lanes, j)
+        f = table.dtype.type(0)
+        for j in range(len(rows)):
+            f += lanes[0, j]
+        v = self.unit(f)
+        delta = target - v
+        slope = 1.0 if self.output == 0 else 1.0 - v * v if self.output == 1 else v * (1.0 - v)
+        number = lanes.dtype.type
+        update(self.p.with_lr(number(self.lr[0])), lanes, self.x, number(delta), number(slope))
+        for j in range(len(rows)):
+            self.p.scatter(lanes, j, table, np.uint32(rows[j]))
+        return delta
 
     def target(self, reward: float) -> float:
         """``reward`` on the scale of the output unit."""
-        return (reward + 1.0) / 2.0 if self.unit == 2 else reward
+        return (reward + 1.0) / 2.0 if self.output == 2 else reward
 
     def set_lr(self, lr: float) -> None:
         """Set the global step size."""
-        self.observed[1] = lr
-
-
-@compilable
-def squash(unit: int, f: float) -> float:
-    """The output unit."""
-    return f if unit == 0 else math.tanh(f) if unit == 1 else 1.0 / (1.0 + math.exp(-f))
-
-
-@compilable
-def table_sums(table: Floats, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
-    """Sums of the weights in each line of ``rows`` (``[lines, n_features]``).
-
-    Four sums at a time: one chain of additions alone would wait for itself, and boards one move apart share most rows.
-    """
-    sums = np.empty(len(rows), np.float64)
-    last = len(rows) - 1
-    for k in range(0, len(rows), 4):
-        r0, r1, r2, r3 = rows[k], rows[min(k + 1, last)], rows[min(k + 2, last)], rows[min(k + 3, last)]
-        s0 = s1 = s2 = s3 = table[0, 0] * 0
-        for f in range(rows.shape[1]):
-            s0 += table[np.uint32(r0[f]), 0]
-            s1 += table[np.uint32(r1[f]), 0]
-            s2 += table[np.uint32(r2[f]), 0]
-            s3 += table[np.uint32(r3[f]), 0]
-        sums[k], sums[min(k + 1, last)], sums[min(k + 2, last)], sums[min(k + 3, last)] = s0, s1, s2, s3
-    return sums
-
-
-@compilable
-def table_sum(table: Floats, rows: npt.NDArray[np.int32]) -> float:
-    """Sum of the weights in ``rows``, in two chains of additions."""
-    even = odd = table[0, 0] * 0
-    for f in range(0, len(rows) - 1, 2):
-        even += table[np.uint32(rows[f]), 0]
-        odd += table[np.uint32(rows[f + 1]), 0]
-    return even + odd + (table[np.uint32(rows[-1]), 0] if len(rows) & 1 else 0)
+        self.lr[0] = lr
 
 
 @compilable
 def multiplicity(indices: npt.NDArray[np.int32], images: int, x: Floats) -> None:
     """Write into ``x`` how often each of ``indices`` stands there.
 
-    Only the ``images`` indices of one tuple, side by side, can coincide. Each keeps its lane: lanes of one weight hold the
-    same numbers, so they compute the same update.
+    Only the indices of one tuple in the ``images`` of the board can coincide. Each keeps its lane: lanes of one weight hold
+    the same numbers, so they compute the same update.
     """
-    for first in range(0, len(indices), images):
-        for f in range(first, first + images):
-            count = 0
-            for g in range(first, first + images):
-                count += indices[f] == indices[g]
-            x[f] = count
+    tuples, number = len(indices) // images, x.dtype.type
+    x[:] = 0
+    for i in range(images):
+        mine, count = indices[i * tuples : (i + 1) * tuples], x[i * tuples : (i + 1) * tuples]
+        for j in range(images):
+            other = indices[j * tuples : (j + 1) * tuples]
+            for t in range(tuples):
+                count[t] += number(1) if mine[t] == other[t] else number(0)
 
 
 @compilable
@@ -246,13 +234,12 @@ class Fused:
         self._compiled = Compiled(
             features=features,
             p=self.optimizer.Params(*floats),
-            unit=OUTPUTS.index(self.network.output),
+            output=OUTPUTS.index(self.network.output),
             table=table,
             indices=np.zeros(n, np.int32),
             x=np.zeros(n, table.dtype),
             lanes=np.zeros((table.shape[1], n), table.dtype),
-            rows=np.zeros((len(features.lines) + 1, n), np.int32),
-            observed=np.array([1.0, group["lr"]]),
+            lr=np.array([group["lr"]]),
         )
         return self._compiled
 
@@ -263,7 +250,7 @@ class Fused:
         tensors = [param.detach(), *self.optimizer.state_of(param, group)]
         for tensor, column in zip(tensors, torch.from_numpy(self._compiled.table).unbind(1), strict=True):
             tensor[self._rows, 0] = column
-        group["lr"] = float(self._compiled.observed[1])
+        group["lr"] = float(self._compiled.lr[0])
         self._compiled = None
 
     def run(self, text: Callable[..., Any], *args: Any) -> Any:

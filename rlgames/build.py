@@ -1,11 +1,12 @@
 """From words to objects: compose the configuration, check it, and build what it describes.
 
-Every node with a ``_target_`` is a class and keyword arguments of its constructor; Hydra finds the class by its path. This
-file asks the constructors what they take, so that a bad word is answered with one sentence before anything is made.
+Every node with a ``_target_`` is a class and keyword arguments of its constructor; Hydra finds the class by its path.
+Constructors are asked here what they take, so that a bad word is answered with one sentence before anything is made.
 """
 
 import collections.abc
 import difflib
+import importlib
 import inspect
 import math
 import types
@@ -17,7 +18,7 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import InstantiationException
-from hydra.utils import get_object, instantiate
+from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 
 _HERE = Path(__file__).resolve().parent
@@ -26,7 +27,7 @@ ENGINES = ("fused", "eager")
 
 
 def load(*words: str, config: str = "train") -> DictConfig:
-    """The configuration that ``words`` make, such as "game=tictactoe" and "optimizer.lr=0.1"; for notebooks and tests."""
+    """The configuration that ``words`` make, such as "game=tictactoe" and "games=100"; for notebooks and tests."""
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         return compose(config, overrides=list(words))
@@ -40,7 +41,7 @@ def build(cfg: DictConfig, key: str, **given: Any) -> Any:
     Raises:
         ValueError: if the constructor refuses the values.
     """
-    node = OmegaConf.create(OmegaConf.to_container(cfg[key], resolve=True))
+    node = DictConfig(OmegaConf.to_container(cfg[key], resolve=True))
     for name, parameter in _parameters(node).items():
         if _is_schedule(parameter.annotation) and isinstance(node.get(name), int | float):
             node[name] = {"_target_": "rlgames.schedules.Constant", "value": node[name]}
@@ -74,10 +75,12 @@ def check(cfg: DictConfig) -> None:
     if cfg.engine == "batched":
         raise ValueError("engine=batched is not built yet; the engines are fused and eager")
     if cfg.engine not in ENGINES:
-        raise ValueError(f"engine is {cfg.engine!r}{did_you_mean(cfg.engine, ENGINES)}; allowed are {', '.join(ENGINES)}")
-    for key, node in cfg.items():
+        raise ValueError(
+            f"engine is {cfg.engine!r}{did_you_mean(cfg.engine, ENGINES)}; the engines are fused and eager"
+        )
+    for name, node in cfg.items():
         if isinstance(node, DictConfig):
-            _check_node(str(key), node)
+            _check_node(str(name), node)
 
 
 def torch_device(name: str) -> Any:
@@ -97,7 +100,7 @@ def torch_device(name: str) -> Any:
 
 
 def did_you_mean(name: Any, names: Iterable[str]) -> str:
-    """", did you mean ...?" if one of ``names`` is close to ``name``."""
+    """The question, in brackets, if one of ``names`` is close to ``name``."""
     close = difflib.get_close_matches(str(name).lower(), list(names), n=1)
     return f" (did you mean {close[0]}?)" if close else ""
 
@@ -106,28 +109,32 @@ def did_you_mean(name: Any, names: Iterable[str]) -> str:
 
 
 def _check_node(path: str, node: DictConfig) -> None:
-    parameters = _parameters(node)
-    for name, value in node.items():
+    parameters = _parameters(node, path)
+    for name, value in ((str(k), v) for k, v in node.items()):
         key = f"{path}.{name}"
-        if str(name).startswith("_"):
+        if name.startswith("_"):
             continue
         if isinstance(value, DictConfig):
             _check_node(key, value)
         elif "_target_" not in node:
             continue
         elif name not in parameters:
-            allowed = [p for p in parameters if p not in ("self", "params")]
+            allowed = [p.name for p in parameters.values() if p.default is not p.empty]  # the rest is given by us
             raise ValueError(f"{key} does not exist{did_you_mean(name, allowed)}; {path} takes {', '.join(allowed)}")
-        elif not _fits(value, parameters[str(name)].annotation):
-            wanted = _in_words(parameters[str(name)].annotation)
+        elif not _fits(value, parameters[name].annotation):
+            wanted = _in_words(parameters[name].annotation)
             raise ValueError(f"{key} is {value!r}; it must be {wanted}")
 
 
-def _parameters(node: DictConfig) -> Mapping[str, inspect.Parameter]:
-    """Parameters of the constructor of ``node._target_``, annotations evaluated."""
+def _parameters(node: DictConfig, path: str = "") -> Mapping[str, inspect.Parameter]:
+    """Parameters of the constructor of ``node._target_``."""
     if "_target_" not in node:
         return {}
-    target = get_object(node["_target_"])
+    module, _, name = str(node["_target_"]).rpartition(".")
+    try:
+        target = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ValueError(f"{path}._target_ is {node['_target_']!r}, which cannot be imported: {error}") from error
     return inspect.signature(target).parameters
 
 
@@ -147,7 +154,8 @@ def _members(hint: Any) -> tuple[Any, ...]:
 def _fits(value: Any, hint: Any) -> bool:
     """Whether the plain ``value`` can be meant; False only if that is certain."""
     members = [float if _is_schedule(member) else member for member in _members(hint)]
-    if any(member not in _WORDS and not _is_list(member) for member in members):
+    plain = all(isinstance(member, type) or _is_list(member) for member in members)
+    if not plain or hint is inspect.Parameter.empty:
         return True
     if type(value) is int and float in members:
         return True

@@ -13,12 +13,12 @@
 """
 
 import contextlib
-import io
 import os
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -36,17 +36,17 @@ def save(folder: Path, games: int, content: dict[str, Any]) -> Path:
     """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"games_{games:012d}.pt"
-    buffer = io.BytesIO()  # torch turns errors of files into others
-    torch.save({"format": FORMAT, "games": games, **content}, buffer)
-    write_atomically(file, buffer.getbuffer())
+    with atomic(file) as stream:
+        torch.save({"format": FORMAT, "games": games, **content}, stream)
     files = _newest_first(folder)  # a later one is of a line of play that was left when the run was resumed before it
     for other in files[: files.index(file)] + files[files.index(file) + KEEP :]:
         other.unlink(missing_ok=True)
     return file
 
 
-def write_atomically(file: Path, content: bytes | memoryview) -> None:
-    """Write ``file`` as a whole or not at all.
+@contextlib.contextmanager
+def atomic(file: Path) -> Iterator[BinaryIO]:
+    """A stream to write ``file`` as a whole or not at all.
 
     Raises:
         OSError: if it cannot be written; a former file stays as it was.
@@ -54,15 +54,29 @@ def write_atomically(file: Path, content: bytes | memoryview) -> None:
     temporary = file.with_name(f".{file.name}.tmp")
     try:
         with temporary.open("wb") as stream:
-            stream.write(content)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, file)
-    except OSError as error:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        error.filename = str(file)
-        raise
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, OSError):
+            cause = cause.__context__  # torch puts an error of its own in front of that of the disk
+        if cause is None:
+            raise
+        raise OSError(cause.errno, cause.strerror, str(file)) from error
+
+
+def write_atomically(file: Path, content: bytes) -> None:
+    """Write ``file`` as a whole or not at all.
+
+    Raises:
+        OSError: if it cannot be written; a former file stays as it was.
+    """
+    with atomic(file) as stream:
+        stream.write(content)
 
 
 def load(path: str | Path) -> dict[str, Any]:
@@ -122,7 +136,7 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
     Raises:
         ValueError: naming the words that contradict the checkpoint, or if there is nothing left to play.
     """
-    config = OmegaConf.create(saved["config"])
+    config: DictConfig = OmegaConf.create(saved["config"])
     named = [word.lstrip("+~").partition("=")[0].partition("@")[0].replace("/", ".") for word in words]
     if "experiment" in named:
         named += [str(key) for key in cfg]
@@ -133,7 +147,8 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
         else:
             differing += _differences(cfg, config, key)
     if differing:
-        raise ValueError(f"the run to resume differs: {'; '.join(differing)}; leave these words out, or start a new run")
+        changes = "; ".join(differing)
+        raise ValueError(f"the run to resume differs: {changes}; leave these words out, or start a new run")
     if config.games <= saved["games"]:
         raise ValueError(
             f"games is {config.games}, but the run to resume has played {saved['games']} games; "
@@ -157,5 +172,5 @@ def run_folder(path: str) -> Path | None:
 def _differences(cfg: DictConfig, saved: DictConfig, key: str) -> list[str]:
     new, old = OmegaConf.select(cfg, key), OmegaConf.select(saved, key)
     if isinstance(new, DictConfig) and isinstance(old, DictConfig):
-        return [text for name in {**old, **new} for text in _differences(cfg, saved, f"{key}.{name}")]
+        return [text for name in map(str, {**old, **new}) for text in _differences(cfg, saved, f"{key}.{name}")]
     return [] if new == old else [f"{key} was {old} and is now {new}"]

@@ -6,7 +6,8 @@ import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Self
@@ -15,29 +16,86 @@ from hydra.errors import CompactHydraException, ConfigCompositionException, Miss
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from rlgames.build import did_you_mean, load
+from rlgames.build import CONF, did_you_mean, load
+
+
+class ReportedError(Exception):
+    """An error of which the user has been told already."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM stopped the program, in good order."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__()
+        self.signum = signum
 
 
 def run(main: Callable[[], Any], config: str) -> NoReturn:
-    """Run a Hydra program; answer an error of the user with one sentence, a bug with its traceback.
+    """Run a Hydra program and exit: with 0, with 1 after an error, with 128 + its number after a signal.
 
     Args:
         main: the function decorated by ``hydra.main``.
         config: its configuration, whose keys are suggested for misspelt ones.
     """
-    full = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("0", "")
+    if {"--help", "-h"} & set(sys.argv[1:]):
+        main = lambda: print(help_text(config, [word for word in sys.argv[1:] if not word.startswith("-")]))  # noqa: E731
+    global _full_error
+    _full_error = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("0", "")
     os.environ["HYDRA_FULL_ERROR"] = "1"  # lets errors through to us, instead of printing them in Hydra's way
     try:
         main()
+    except ReportedError:
+        sys.exit(1)
+    except BrokenPipeError:  # the reader of a pipe went away
+        os._exit(1)
     except KeyboardInterrupt as error:
         sys.exit(128 + getattr(error, "signum", signal.SIGINT))
     except Exception as error:
-        if full or not is_expected(error):
-            traceback.print_exc()
-        else:
-            print(f"error: {sentence(error, config)}", file=sys.stderr)
+        report(error, config)
         sys.exit(1)
     sys.exit(0)
+
+
+_full_error = False
+
+
+def report(error: Exception, config: str = "train", run: str = "") -> None:
+    """Tell the user on stderr: an error of theirs in one sentence, a bug with its traceback.
+
+    Args:
+        error: what happened.
+        config: the configuration whose keys are suggested for misspelt ones.
+        run: which run of a sweep it was.
+    """
+    if _full_error or not is_expected(error):
+        traceback.print_exception(error)
+    else:
+        print(f"error: {run}{sentence(error, config)}", file=sys.stderr)
+
+
+def help_text(config: str, words: list[str]) -> str:
+    """What the program ``config`` understands, and the values that ``words`` give; ten times as fast as Hydra's."""
+    cfg = load(*words, config=config)
+    groups = [(folder.name, sorted(file.stem for file in folder.glob("*.yaml"))) for folder in sorted(CONF.iterdir())]
+    choices = [
+        f"  {'' if name in cfg else '+'}{name}={'|'.join(files)}"
+        for name, files in groups
+        if files and (name in cfg or (name == "experiment" and config == "train"))
+    ]
+    return "\n".join(
+        [
+            f"python -m rlgames.{config} [word=value ...]",
+            "",
+            "Words with a choice of files:",
+            *choices,
+            "",
+            "All values; change any of them by its dotted path, for instance evaluation.first=1000:",
+            *(f"  {line}" for line in OmegaConf.to_yaml(cfg).splitlines()),
+            "",
+            "-m and values with commas run every combination; --cfg job shows the values and stops.",
+        ]
+    )
 
 
 def is_expected(error: BaseException) -> bool:
@@ -54,11 +112,10 @@ def is_expected(error: BaseException) -> bool:
 def sentence(error: BaseException, config: str = "train") -> str:
     """``error`` as one line."""
     text = str(error)
-    if isinstance(error, MissingConfigException) and error.missing_cfg_file and error.options:
+    if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, name = error.missing_cfg_file.rpartition("/")
-        text = f"{group}={name!r} does not exist{did_you_mean(name, error.options)}; allowed are {', '.join(error.options)}"
-    elif isinstance(error, MissingConfigException) and error.missing_cfg_file:
-        text = f"there is no configuration {error.missing_cfg_file!r}"
+        options = list(error.options or sorted(file.stem for file in (CONF / group).glob("*.yaml")))
+        text = f"{group}={name!r} does not exist{did_you_mean(name, options)}; allowed are {', '.join(options)}"
     elif isinstance(error, ConfigCompositionException):
         unknown = re.match(r"Could not (?:override|append|delete).*?'([^']+)'", text)
         text = _unknown(unknown[1], config) if unknown else text
@@ -70,7 +127,8 @@ def sentence(error: BaseException, config: str = "train") -> str:
 def _unknown(key: str, config: str) -> str:
     """A sentence on what may stand instead of the unknown dotted ``key``."""
     parent, _, name = key.lstrip("+~").rpartition(".")
-    cfg = load(*_group_words(), config=config)
+    chosen = [word for word in sys.argv[1:] if (CONF / f"{word.replace('=', '/', 1)}.yaml").is_file()]
+    cfg = load(*chosen, config=config)
     node = OmegaConf.select(cfg, parent) if parent else cfg
     if not isinstance(node, DictConfig):
         return f"{key} does not exist, nor does {parent}{did_you_mean(parent, map(str, cfg))}"
@@ -78,30 +136,8 @@ def _unknown(key: str, config: str) -> str:
     return f"{key} does not exist{did_you_mean(name, names)}; {parent or 'this program'} has {', '.join(names)}"
 
 
-def _group_words() -> list[str]:
-    """The words of the command line that choose existing files, for the keys that these have."""
-    words = []
-    for word in sys.argv[1:]:
-        group, _, name = word.partition("=")
-        try:
-            load(word)
-        except Exception:  # noqa: S112
-            continue
-        if "." not in group and not group.startswith("-"):
-            words.append(word)
-    return words
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM stopped the program, in good order."""
-
-    def __init__(self, signum: int) -> None:
-        super().__init__()
-        self.signum = signum
-
-
 class Interruptible:
-    """While entered, Ctrl-C and SIGTERM only ask: ``signum`` tells which came, and the program stops where it is safe to.
+    """While entered, Ctrl-C and SIGTERM only ask: ``signum`` tells which came, and the program stops where it is safe.
 
     A second signal stops at once, as does the first while ``at_once`` is set.
     """
@@ -122,6 +158,15 @@ class Interruptible:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         for signum, handler in self._before.items():
             signal.signal(signum, handler)
+
+    @contextmanager
+    def stopping_at_once(self) -> Iterator[None]:
+        """While entered, the first signal stops at once too."""
+        self.at_once = True
+        try:
+            yield
+        finally:
+            self.at_once = False
 
     def _handle(self, signum: int, _frame: FrameType | None) -> None:
         again, self.signum = self.signum, signum

@@ -134,18 +134,24 @@ def depends_on(cls: type) -> None:
 
 
 def _cache_folder() -> str | None:
-    """Folder for machine code, named after the sources it came from; None where nothing can be written."""
-    digest = hashlib.sha256(numba.__version__.encode() + torch.__version__.encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(path.read_bytes())
-    for _, text in sorted(_user_sources.items()):
-        digest.update(text)
+    """Folder for machine code, named after the texts it came from; None where nothing can be written."""
+    texts = b"".join(text for _, text in sorted(_user_sources.items()))
+    return _writable_folder(hashlib.sha256(_package_texts() + texts).hexdigest()[:16])
+
+
+@functools.cache
+def _package_texts() -> bytes:
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return f"{numba.__version__} {torch.__version__}".encode() + b"".join(file.read_bytes() for file in files)
+
+
+@functools.cache
+def _writable_folder(name: str) -> str | None:
     for root in _cache_roots():
-        folder = root / digest.hexdigest()[:16]
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return str(folder)
+            (root / name).mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=root / name):
+                return str(root / name)
         except OSError:
             continue
     return None

@@ -6,9 +6,9 @@ import numpy as np
 
 from rlgames.compiled import compilable
 
-# Values closer than this count as equal. Mirror images have the same value in exact arithmetic, but sums in another order
+# Sums of weights closer than this count as equal. Mirror images have the same value in exact arithmetic, but sums in another order
 # round differently; with a tolerance the choice does not depend on it (nor on the engine).
-TOLERANCE = 1e-6
+TOLERANCE = 1e-5
 
 
 @compilable
@@ -24,12 +24,12 @@ def best_move(agent: Any, board: Any) -> tuple[int, float]:
             return move, agent.target(1.0 * player)
     if board.play(moves[0]).over():  # the last empty cell
         return moves[0], agent.target(0.0)
-    values = agent.values(board, moves)
+    sums = agent.sums(board, moves)
     best = 0
     for k in range(1, len(moves)):
-        if player * values[k] > player * values[best] + TOLERANCE:
+        if player * sums[k] > player * sums[best] + TOLERANCE:
             best = k
-    return moves[best], values[best]
+    return moves[best], agent.unit(sums[best])
 
 
 @compilable

@@ -2,8 +2,9 @@
 
 import sys
 import time
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
@@ -42,15 +43,23 @@ class ProgressBar:
         if now - then >= LINE_EVERY:
             speed = (games - before) / (now - then)
             left = _duration((self._total - games) / speed) if speed > 0 else "-"
-            self.print(
-                f"{games:,} of {self._total:,} games, {speed:,.0f} games/s, {left} left, success {rate}, epsilon {epsilon:.3g}"
-            )
+            done = f"{games:,} of {self._total:,} games"
+            self.print(f"{done}, {speed:,.0f} games/s, {left} left, success {rate}, epsilon {epsilon:.3g}")
             self._last = now, games
 
     def print(self, line: str) -> None:
         """Print a line above the bar."""
         self._console.print(line, markup=False)
         sys.stdout.flush()
+
+
+def success_text(row: Mapping[str, Any], protocol: str) -> str:
+    """The success rate of ``protocol`` in a row of progress.csv, with its 95 % interval."""
+    figures = [row.get(f"{name}_{protocol}") for name in ("success", "low", "high")]
+    if None in figures:
+        return "not measured"
+    success, low, high = (f"{100 * figure:.1f}" for figure in figures if figure is not None)
+    return f"{success} % (95 % interval {low} to {high} %)"
 
 
 def _bar(console: Console) -> Progress:

@@ -1,17 +1,20 @@
 """What a run leaves behind for people and programs: progress.csv, result.json, TensorBoard events, versions."""
 
 import csv
+import functools
 import io
 import json
 import math
-import os
 import platform
+import re
+import shlex
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import torch
 from omegaconf import DictConfig, OmegaConf
@@ -19,9 +22,11 @@ from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
 from rlgames.checkpoint import write_atomically
+from rlgames.optim import StepSize
 
 PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully")
 MAX_STEP_SIZES = 50_000  # of a histogram
+SMOOTHING = "first evaluation at which the running median of 3 evaluations reaches it"
 
 Row = dict[str, Any]
 
@@ -40,7 +45,9 @@ def claim_folder(cfg: DictConfig, game: str) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         mine = cfg.resume is not None and Path(cfg.resume).expanduser().absolute().is_relative_to(folder)
         if any(folder.iterdir()) and not mine:
-            raise ValueError(f"run_dir {folder} is not empty; name another folder, or resume={cfg.run_dir} to go on with it")
+            raise ValueError(
+                f"run_dir {folder} is not empty; name another one, or resume={cfg.run_dir} to go on with it"
+            )
     write_atomically(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True).encode())
     write_atomically(folder / "versions.json", to_json(versions()))
     return folder
@@ -57,6 +64,28 @@ def _new_folder(parent: Path) -> Path:
             return folder
         except FileExistsError:
             number += 1
+
+
+def shown(folder: Path) -> str:
+    """``folder`` as people type it, relative to where they are if it lies below."""
+    here = Path.cwd()
+    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
+
+
+def next_commands(folder: Path, games: int | None) -> str:
+    """The commands to look at the run in ``folder``, to evaluate it, and to go on up to ``games``."""
+    path = shown(folder)
+    total = f" games={games}" if games else ""
+    return (
+        f"look: tensorboard --logdir {shlex.quote(path)}   "
+        f"evaluate: python -m rlgames.evaluate {_word('checkpoint', path)}   "
+        f"go on: python -m rlgames.train {_word('resume', path)}{total}"
+    )
+
+
+def _word(key: str, path: str) -> str:
+    """``key=path`` for shell and Hydra, which gives "=" and the like a meaning."""
+    return f"{key}={path}" if re.fullmatch(r"[\w./:-]+", path) else shlex.quote(f'{key}="{path}"')
 
 
 def versions() -> dict[str, str | None]:
@@ -106,13 +135,14 @@ def to_csv(rows: Iterable[Row]) -> bytes:
 
 
 def games_to(level: float, rows: list[Row], key: str) -> int | None:
-    """Games after which ``key`` first reached ``level``, smoothed by a running median of 3 evaluations; None if never.
+    """Games after which the running median of 3 evaluations of ``key`` first reached ``level``; None if never.
 
-    The first and the last evaluation are counted twice where they lack a neighbour.
+    The median is over an evaluation and its two neighbours. Before the first one stands 0, the rate of an untrained
+    agent; the last one stands for its missing neighbour.
     """
     series = [(row["games"], row[key]) for row in rows if row.get(key) is not None]
     values = [value for _, value in series]
-    padded = values[:1] + values + values[-1:]
+    padded = [0.0, *values, *values[-1:]]
     for k, (games, _) in enumerate(series):
         if sorted(padded[k : k + 3])[1] >= level:
             return int(games)
@@ -128,23 +158,23 @@ class Dashboard:
     """
 
     def __init__(self, folder: Path, games: int) -> None:
-        self._writer = SummaryWriter(str(folder), purge_step=games + 1 if games else None)  # type: ignore[no-untyped-call]
+        self._writer = SummaryWriter(str(folder), purge_step=games + 1 if games else None)
 
     def scalars(self, games: int, numbers: Mapping[str, Any]) -> None:
         """Log ``numbers``; what is not a number is left out."""
         for tag, number in numbers.items():
             if isinstance(number, int | float) and math.isfinite(number):
-                self._writer.add_scalar(tag, number, games)  # type: ignore[no-untyped-call]
+                self._writer.add_scalar(tag, number, games)
 
     def text(self, games: int, tag: str, text: str) -> None:
         """Log ``text`` as it stands."""
         indented = "    " + text.replace("\n", "\n    ")  # markdown for: leave it as it is
-        self._writer.add_text(tag, indented, games)  # type: ignore[no-untyped-call]
+        self._writer.add_text(tag, indented, games)
 
     def step_sizes(self, games: int, step_sizes: torch.Tensor) -> None:
         """Log a histogram of effective step sizes."""
         if len(step_sizes):
-            self._writer.add_histogram("optimizer/step_size", step_sizes, games)  # type: ignore[no-untyped-call]
+            self._writer.add_histogram("optimizer/step_size", step_sizes, games)
 
     def hparams(self, games: int, cfg: DictConfig, numbers: Mapping[str, float]) -> None:
         """Log the configuration and the final ``numbers`` for the table of runs, in the events of this run."""
@@ -156,15 +186,17 @@ class Dashboard:
 
     def flush(self) -> None:
         """Bring everything to the disk."""
-        self._writer.flush()  # type: ignore[no-untyped-call]
+        self._writer.flush()
 
-    def close(self) -> None:
-        """Bring everything to the disk and end."""
-        self._writer.close()  # type: ignore[no-untyped-call]
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._writer.close()
 
 
 def _leaves(cfg: DictConfig, prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for name, value in cfg.items():
+    for name, value in ((str(key), value) for key, value in cfg.items()):
         if isinstance(value, DictConfig):
             yield from _leaves(value, f"{prefix}{name}.")
         else:
@@ -172,24 +204,19 @@ def _leaves(cfg: DictConfig, prefix: str = "") -> Iterable[tuple[str, Any]]:
 
 
 def step_sizes(optimizer: torch.optim.Optimizer) -> torch.Tensor:
-    """Effective step sizes of weights whose state has changed (a sample of bounded size); empty if the rule has one for all."""
-    from rlgames.optim.step_size import StepSize
-
+    """Effective step sizes of weights whose state has changed, a sample; empty if the rule has one for all weights."""
+    if not isinstance(optimizer, StepSize):
+        return torch.empty(0)
     sizes = []
-    for group in optimizer.param_groups if isinstance(optimizer, StepSize) else []:
+    for group in optimizer.param_groups:
         p = optimizer.hyper(group)
         initial = optimizer.initial(p)
         for param in group["params"]:
             state = optimizer.state_of(param, group)
             if not state:
                 continue
-            touched = torch.stack([tensor != start for tensor, start in zip(state, initial, strict=True)]).any(0)
+            touched = functools.reduce(torch.logical_or, map(torch.ne, state, initial))
             rows = touched.flatten().nonzero().flatten()
             rows = rows[:: max(1, math.ceil(len(rows) / MAX_STEP_SIZES))]
             sizes.append(optimizer.step_size(p, type(state)(*(tensor.flatten()[rows] for tensor in state))))
     return torch.cat(sizes) if sizes else torch.empty(0)
-
-
-def cpu_seconds() -> float:
-    """CPU time of this process, all threads."""
-    return time.process_time()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from rlgames import cli
 from rlgames.build import CONF, build, check, torch_device
@@ -87,17 +87,19 @@ def build_evaluation(cfg: DictConfig, player: Learning) -> Any:
 def main(cfg: DictConfig) -> None:
     """Train with the configuration of the command line."""
     job = HydraConfig.get()
-    if job.mode is not RunMode.MULTIRUN:
-        train(cfg, list(job.overrides.task))
-        return
-    folder = Path(job.runtime.output_dir)  # one for each run of a sweep, made by Hydra
-    OmegaConf.update(cfg, "run_dir", str(folder if cfg.run_dir is None else Path(cfg.run_dir) / str(job.job.num)))
+    words, sweep = list(job.overrides.task), job.mode is RunMode.MULTIRUN
+    folder = Path(job.runtime.output_dir)
+    if sweep:  # a folder for each run
+        cfg.run_dir = str(folder if cfg.run_dir is None else Path(cfg.run_dir) / str(job.job.num))
+        words.append("run_dir=")
     try:
-        train(cfg, [*job.overrides.task, "run_dir="])
-    except Exception as error:  # Hydra goes on with the other runs and reports the first failure only
+        train(cfg, words)
+    except Exception as error:
+        cli.report(error, run=f"run {job.job.num}: " if sweep else "")
+        if not sweep:
+            sys.exit(1)
         (folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
-        print(f"error: run {job.job.num}: {cli.sentence(error)}; see {folder / 'error.txt'}", file=sys.stderr)
-        raise
+        raise cli.ReportedError from error  # Hydra goes on with the other runs
 
 
 if __name__ == "__main__":

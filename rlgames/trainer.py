@@ -3,7 +3,6 @@
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,26 +10,30 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from rlgames import checkpoint, records
-from rlgames.agents import Eager, Fused
+from rlgames.agents import Fused
 from rlgames.cli import Interrupted, Interruptible
+from rlgames.evaluation import Evaluation, sample_game
 from rlgames.learners.td import Episodes
-from rlgames.policy import best_move
-from rlgames.progress import ProgressBar
+from rlgames.players import GreedyPlayer
+from rlgames.progress import ProgressBar, success_text
 
-CHUNK = {"fused": 1000, "eager": 10}  # games, at most about a second; the result does not depend on it
-LOGS = 10  # points of training curves per evaluation
-SUCCESS = "success_first"  # the success rate of headlines: the published protocol
+CHUNK = {"fused": 1000, "eager": 10}  # games, below a second; the result does not depend on it
+LOGS = 10  # points of the training curves per evaluation
+
+
+def _no_seconds() -> dict[str, float]:
+    return {f"{part}{kind}_seconds": 0.0 for part in ("", "evaluation_") for kind in ("wall", "cpu")}
 
 
 @dataclass
 class Progress:
-    """What a run has done so far; plain values, as they stand in a checkpoint.
+    """What a run has done so far.
 
     Attributes:
         games: games played.
         evaluated: games at the last evaluation.
         moves: moves made.
-        since_evaluation, since_log: sums over the games since then, see ``Episodes``.
+        since_evaluation, since_log: sums over the games since then.
         seconds: wall and CPU seconds of training and of evaluation.
         rows: the lines of progress.csv.
     """
@@ -38,14 +41,14 @@ class Progress:
     games: int = 0
     evaluated: int = 0
     moves: int = 0
-    since_evaluation: tuple[Any, ...] = Episodes()
-    since_log: tuple[Any, ...] = Episodes()
-    seconds: dict[str, float] = field(
-        default_factory=lambda: dict.fromkeys(
-            ("wall_seconds", "cpu_seconds", "evaluation_wall_seconds", "evaluation_cpu_seconds"), 0.0
-        )
-    )
+    since_evaluation: Episodes = field(default_factory=Episodes)
+    since_log: Episodes = field(default_factory=Episodes)
+    seconds: dict[str, float] = field(default_factory=_no_seconds)
     rows: list[records.Row] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Checkpoints hold lists in place of Episodes."""
+        self.since_evaluation, self.since_log = Episodes(*self.since_evaluation), Episodes(*self.since_log)
 
 
 class Trainer:
@@ -54,7 +57,7 @@ class Trainer:
     Args:
         cfg: the configuration.
         player: game, network, learner, optimizer and agent, see ``rlgames.train.Learning``.
-        evaluation: called with the agent and a random generator; returns numbers by name.
+        evaluation: the protocols by which it is measured; the first one makes the headlines.
         saved: the checkpoint to go on from.
 
     Raises:
@@ -62,26 +65,29 @@ class Trainer:
         OSError: if it cannot be made.
     """
 
-    def __init__(self, cfg: DictConfig, player: Any, evaluation: Any, saved: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, cfg: DictConfig, player: Any, evaluation: Evaluation, saved: dict[str, Any] | None = None
+    ) -> None:
         self.cfg, self.player, self.evaluation = cfg, player, evaluation
+        self.headline = evaluation.protocols[0]
         self.rng = np.random.default_rng(cfg.seed)
         self.progress = Progress()
         if saved:
             self.rng.bit_generator.state = saved["rng"]
             self.progress = Progress(**saved["progress"])
-        self.lr = float(player.optimizer.defaults["lr"])  # the agent's changes with the schedule
+        self.lr = float(player.optimizer.defaults["lr"])  # in the groups it changes with the schedule
         self.folder = records.claim_folder(cfg, player.game.name)
+        self._logged = self.progress.games, self.progress.seconds["wall_seconds"]
         self._saved_at, self._stored = time.monotonic(), True
 
     def run(self) -> dict[str, Any]:
-        """Play the games that are left; returns the content of result.json. Raises what ``rlgames.train.train`` says."""
+        """Play the games that are left; return what result.json holds. Raises what ``rlgames.train.train`` says."""
         with ExitStack() as stack:
-            self.dashboard = records.Dashboard(self.folder, self.progress.games)
-            stack.callback(self.dashboard.close)
+            self.dashboard = stack.enter_context(records.Dashboard(self.folder, self.progress.games))
             self.signals = stack.enter_context(Interruptible())
+            print(f"{self.cfg.games:,} games of {self.player.game.name}, in {records.shown(self.folder)}", flush=True)
+            self._learn(0)  # compiles
             self.bar = stack.enter_context(ProgressBar(self.progress.games, self.cfg.games))
-            self.bar.print(f"training {self.cfg.games:,} games in {_shown(self.folder)}")
-            self.player.learner.play(self.player.agent, 0, 0, self.lr, self.rng)  # compiles
             try:
                 self._loop()
             except Interrupted:
@@ -108,41 +114,56 @@ class Trainer:
             if time.monotonic() - self._saved_at > 60 * cfg.checkpoint_minutes:
                 self._save()
 
-    # ---- the three things it does
-
     def _play(self) -> None:
-        """Play up to the next chunk, log or evaluation, whichever comes first."""
+        """Play up to the end of a chunk, to the next log or to the next evaluation, whichever comes first."""
         p, cfg = self.progress, self.cfg
         log_every = max(1, cfg.eval_every // LOGS)
         ends = [p.games + CHUNK[cfg.engine], cfg.games, *((p.games // n + 1) * n for n in (log_every, cfg.eval_every))]
-        self._stored = False
         with _Clock(p.seconds):
-            episodes = self.player.learner.play(self.player.agent, p.games, min(ends) - p.games, self.lr, self.rng)
+            episodes = self._learn(min(ends) - p.games)
         if not np.isfinite(episodes.errors):
             raise ValueError(self._not_finite(f"in game {p.games + episodes.games}"))
         p.games += episodes.games
         p.moves += episodes.plies
-        p.since_evaluation = Episodes(*p.since_evaluation).plus(episodes)
-        p.since_log = Episodes(*p.since_log).plus(episodes)
+        p.since_evaluation, p.since_log = p.since_evaluation.plus(episodes), p.since_log.plus(episodes)
         if p.games % log_every == 0 or p.games == cfg.games:
             self._log()
-        self.bar.update(p.games, p.rows[-1].get(SUCCESS) if p.rows else None, self._epsilon())
+        success = p.rows[-1].get(f"success_{self.headline}") if p.rows else None
+        self.bar.update(p.games, success, self._schedule("epsilon"))
+
+    def _learn(self, games: int) -> Episodes:
+        self._stored = False
+        episodes: Episodes = self.player.learner.play(self.player.agent, self.progress.games, games, self.lr, self.rng)
+        return episodes
+
+    def _log(self) -> None:
+        """Make a point of the training curves."""
+        p = self.progress
+        numbers = self._means(p.since_log)
+        if p.since_log.games == p.games - self._logged[0]:  # not in the interval in which a run was resumed
+            numbers["games_per_second"] = p.since_log.games / (p.seconds["wall_seconds"] - self._logged[1])
+        self.dashboard.scalars(p.games, {f"train/{name}": number for name, number in numbers.items()})
+        p.since_log, self._logged = Episodes(), (p.games, p.seconds["wall_seconds"])
 
     def _evaluate(self) -> None:
-        """Measure the agent, without touching its random stream; log the result."""
+        """Measure the agent, leaving the random stream of training alone, and record the result."""
         p = self.progress
         self._store()
+        game, greedy = self.player.game, GreedyPlayer(self.player.agent)
+        rng = np.random.default_rng([self.cfg.seed, p.games])
         with _Clock(p.seconds, "evaluation_"), self.signals.stopping_at_once():
-            numbers = self.evaluation(self.player.agent, np.random.default_rng([self.cfg.seed, p.games]))
-        row = {"games": p.games, **_rounded(p.seconds), "moves": p.moves, **self._means(p.since_evaluation), **numbers}
-        p.rows.append(row)
+            numbers = self.evaluation.records(greedy, rng)
+        seconds = {name: round(number, 3) for name, number in p.seconds.items()}
+        p.rows.append(
+            {"games": p.games, **seconds, "moves": p.moves, **self._means(p.since_evaluation), **_plain(numbers)}
+        )
         p.evaluated, p.since_evaluation = p.games, Episodes()
         checkpoint.write_atomically(self.folder / "progress.csv", records.to_csv(p.rows))
         self.dashboard.scalars(p.games, {f"evaluation/{name}": number for name, number in numbers.items()})
         self.dashboard.step_sizes(p.games, records.step_sizes(self.player.optimizer))
-        self.dashboard.text(p.games, "sample game", self._sample_game())
+        self.dashboard.text(p.games, "sample_game", sample_game(game, greedy, greedy, rng))
         self.dashboard.flush()
-        self.bar.print(f"{p.games:>11,} games: {_success(row)}")
+        self.bar.print(f"{p.games:>11,} games: success {success_text(p.rows[-1], self.headline)}")
 
     def _save(self) -> None:
         """Write a checkpoint; never one that is not finite."""
@@ -155,12 +176,42 @@ class Trainer:
             "network": self.player.network.state_dict(),
             "optimizer": self.player.optimizer.state_dict(),
             "rng": self.rng.bit_generator.state,
-            "progress": {name: _plain(value) for name, value in asdict(self.progress).items()},
+            "progress": asdict(self.progress),
         }
-        checkpoint.save(self.folder / "checkpoints", self.progress.games, content)
+        checkpoint.save(self.folder / "checkpoints", self.progress.games, _plain(content))
         self._saved_at = time.monotonic()
 
-    # ---- small parts of them
+    def _finish(self, status: str) -> dict[str, Any]:
+        """Write what a finished or interrupted run leaves; say how it went and how to go on."""
+        p = self.progress
+        result = self._write_result(status)
+        if status == "finished":
+            last = {name: number for name, number in p.rows[-1].items() if name.startswith("success")}
+            self.dashboard.hparams(p.games, self.cfg, last)
+        row = p.rows[-1] if p.rows else {}
+        levels = [f"{level} %: {_count(result[f'games_to_{level}'])}" for level in (80, 90)]
+        success = success_text(row, self.headline)
+        self.bar.print(f"success {success} after {row.get('games', 0):,} of {self.cfg.games:,} games")
+        self.bar.print(f"games to {', to '.join(levels)} ({records.SMOOTHING})")
+        self.bar.print(records.next_commands(self.folder, 2 * p.games if status == "finished" else None))
+        return result
+
+    def _write_result(self, status: str) -> dict[str, Any]:
+        p = self.progress
+        result = {
+            "status": status,
+            "games": p.games,
+            "moves": p.moves,
+            "seconds": p.seconds,
+            "evaluation": p.rows[-1] if p.rows else None,
+            "games_to_80": records.games_to(0.8, p.rows, f"success_{self.headline}"),
+            "games_to_90": records.games_to(0.9, p.rows, f"success_{self.headline}"),
+            "smoothing": records.SMOOTHING,
+            "config": OmegaConf.to_container(self.cfg, resolve=True),
+            "versions": records.versions(),
+        }
+        checkpoint.write_atomically(self.folder / "result.json", records.to_json(result))
+        return result
 
     def _store(self) -> None:
         """Bring what compiled code has learned into the tensors of network and optimizer."""
@@ -168,25 +219,48 @@ class Trainer:
             self.player.agent.store()
         self._stored = True
 
-    def _log(self) -> None:
-        """A point of the training curves."""
-        p = self.progress
-        means = self._means(p.since_log)
-        seconds = p.seconds["wall_seconds"] - self._logged_at
-        means["games_per_second"] = p.since_log[0] / seconds if seconds > 0 else math.nan
-        self.dashboard.scalars(p.games, {f"train/{name}": number for name, number in means.items()})
-        self._logged_at, p.since_log = p.seconds["wall_seconds"], Episodes()
-
-    def _means(self, sums: tuple[Any, ...]) -> records.Row:
-        """Means over some games, and the schedules where they end."""
-        episodes = Episodes(*sums)
+    def _means(self, sums: Episodes) -> records.Row:
+        """Means over some games, and the schedules at the last of them."""
         return {
-            "game_length": _rounded(episodes.plies / episodes.games),
-            "td_error": _rounded(episodes.errors / episodes.updates) if episodes.updates else None,
-            "epsilon": self._epsilon(),
-            "lr": _rounded(self.player.optimizer.param_groups[0]["lr"] if self._stored else math.nan),
+            "game_length": float(f"{sums.plies / sums.games:.6g}"),
+            "td_error": float(f"{sums.errors / sums.updates:.6g}") if sums.updates else None,
+            "epsilon": self._schedule("epsilon"),
+            "lr": self.lr * self._schedule("lr"),
         }
 
+    def _schedule(self, name: str) -> float:
+        """The learner's schedule ``name`` at the last game."""
+        return float(getattr(self.player.learner, name)(np.array([max(0, self.progress.games - 1)]))[0])
+
     def _not_finite(self, when: str) -> str:
-        last = f"the last good checkpoint is in {_shown(self.folder)}" if self.progress.evaluated else "no checkpoint is kept"
+        kept = any((self.folder / "checkpoints").glob("*.pt"))
+        last = f"the last good checkpoint is in {records.shown(self.folder)}" if kept else "there is no checkpoint yet"
         return f"the values became infinite or NaN {when}; {last}; a smaller optimizer.lr may help"
+
+
+def _count(games: int | None) -> str:
+    return "not reached" if games is None else f"{games:,}"
+
+
+class _Clock:
+    """Adds the wall and CPU seconds spent inside to ``seconds``."""
+
+    def __init__(self, seconds: dict[str, float], part: str = "") -> None:
+        self._seconds, self._part = seconds, part
+
+    def __enter__(self) -> None:
+        self._begin = time.perf_counter(), time.process_time()
+
+    def __exit__(self, *_: object) -> None:
+        wall, cpu = self._begin
+        self._seconds[f"{self._part}wall_seconds"] += time.perf_counter() - wall
+        self._seconds[f"{self._part}cpu_seconds"] += time.process_time() - cpu
+
+
+def _plain(value: Any) -> Any:
+    """``value`` in Python's own numbers, lists and dicts."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value

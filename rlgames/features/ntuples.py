@@ -29,37 +29,40 @@ Tuples = Sequence[Sequence[int]]
 
 @value
 class CompactNTuples(NamedTuple):
-    """The compiled side of ``NTuples``: compact rows of boards.
+    """The compiled side of ``NTuples``: compact rows of boards, counted within the tables of the player to move.
 
     Attributes:
         lines: ``[n_parts, n_codes, n_features]`` int32, what each part adds for each of its codes.
-        images: number of symmetric images; the features of one tuple stand side by side.
-        table_size: compact rows of one table set; the second player's set begins there (0: both use one set).
+        steps: the same shape, how the rows change by the move that gives a part its code.
+        images: number of symmetric images; the features are those of the first image, then of the second, and so on.
+        table_size: compact rows of one table set.
+        second: where the tables of the second player begin (0: both players use the same).
     """
 
     lines: npt.NDArray[np.int32]
+    steps: npt.NDArray[np.int32]
     images: int
     table_size: int
+    second: int
 
     def active(self, board: Any, rows: npt.NDArray[np.int32]) -> None:
         """Write the compact rows of ``board`` into ``rows`` (``[n_features]``)."""
         line = self.lines[0, board.code(0)]
-        offset = self.table_size if board.player() < 0 else 0
         for f in range(len(rows)):
-            rows[f] = line[f] + offset
+            rows[f] = line[f]
         for part in range(1, len(self.lines)):
             line = self.lines[part, board.code(part)]
             for f in range(len(rows)):
                 rows[f] += line[f]
 
-    def moved(
-        self, board: Any, after: Any, move: int, rows: npt.NDArray[np.int32], moved: npt.NDArray[np.int32]
-    ) -> None:
-        """Write the compact rows of ``after``, reached by ``move`` from ``board`` with ``rows``, into ``moved``."""
-        old, new = self.lines[move, board.code(move)], self.lines[move, after.code(move)]
-        offset = board.player() * self.table_size  # the tables of the other player
-        for f in range(len(rows)):
-            moved[f] = rows[f] + new[f] - old[f] + offset
+    def step(self, board: Any, move: int) -> npt.NDArray[np.int32]:
+        """How the compact rows change from ``board`` to the board after ``move``; ``[n_features]``."""
+        return self.steps[move, board.play(move).code(move)]
+
+    def tables(self, table: npt.NDArray[Any], player: int) -> npt.NDArray[Any]:
+        """The part of ``table`` for boards with ``player`` to move."""
+        first = self.second if player < 0 else 0
+        return table[first : first + self.table_size]
 
 
 class NTuples:
@@ -111,8 +114,8 @@ class NTuples:
         rows, first_row, first_compact = [], 0, 0
         for t, cells in enumerate(self.tuples):
             tuple_rows = self._number(t, cells, states, compact)
-            self._lines[0, :, self._images(t)] += first_row
-            compact[0, :, self._images(t)] += first_compact
+            self._lines[0, :, t :: len(self.tuples)] += first_row
+            compact[0, :, t :: len(self.tuples)] += first_compact
             rows.append(first_row + tuple_rows)
             first_row += states ** len(cells)
             first_compact += len(tuple_rows)
@@ -121,7 +124,11 @@ class NTuples:
         table = np.concatenate(rows)
         self.rows = np.concatenate([table, table + first_row]) if table_per_player else table
         self.compact = CompactNTuples(
-            compact.astype(np.int32), len(self._symmetries), len(table) if table_per_player else 0
+            compact.astype(np.int32),
+            (compact - compact[:, game.previous]).astype(np.int32),
+            len(self._symmetries),
+            len(table),
+            len(table) if table_per_player else 0,
         )
 
     def indices(self, board: Any) -> npt.NDArray[np.int64]:
@@ -129,10 +136,6 @@ class NTuples:
         codes = [board.code(part) for part in range(len(self._lines))]
         rows: npt.NDArray[np.int64] = self._lines[range(len(codes)), codes].sum(0)
         return rows + self.table_size if self._two and board.player() < 0 else rows
-
-    def _images(self, t: int) -> slice:
-        """The features that read tuple ``t``, one per symmetric image, side by side."""
-        return slice(t * len(self._symmetries), (t + 1) * len(self._symmetries))
 
     def _number(
         self, t: int, cells: list[int], states: int, compact: npt.NDArray[np.int64]
@@ -145,7 +148,7 @@ class NTuples:
             occurring: npt.NDArray[np.int64] | None = None
             for image, permutation in enumerate(self._symmetries):
                 seen = permutation[[cells[j] for j in places]]
-                part, f = int(seen[0]) // per_part, t * len(self._symmetries) + image
+                part, f = int(seen[0]) // per_part, image * len(self.tuples) + t
                 read = self._states[part][:, seen % per_part].astype(np.int64)
                 possible = read.min(1) >= 0
                 share = read @ np.array([states**j for j in places], np.int64)

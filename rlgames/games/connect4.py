@@ -110,6 +110,7 @@ class Connect4(Game[Board]):
     board = Board()
     n_moves = COLUMNS
     n_parts, n_codes, n_cells = COLUMNS, 128, COLUMNS * ROWS
+    previous = np.array([code & ~(3 << code.bit_length() - 2) | 1 << code.bit_length() - 2 if code > 1 else code for code in range(128)])
     symmetries = (
         tuple(range(ROWS * COLUMNS)),
         tuple((COLUMNS - 1 - cell // ROWS) * ROWS + cell % ROWS for cell in range(ROWS * COLUMNS)),

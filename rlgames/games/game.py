@@ -49,6 +49,7 @@ class Game(ABC, Generic[B]):
         board: the start position.
         n_moves: moves are the integers below it.
         n_parts, n_codes, n_cells: sizes of the board; cells are numbered part by part.
+        previous: for every code of a part its code before its last move (itself if there was none); ``[n_codes]``.
         symmetries: permutations of the cells that leave the game unchanged, the identity first. Cells of one part stay
             together in one part.
         grid: cells as people see them, ``[rows, columns]``, top row first.
@@ -61,6 +62,7 @@ class Game(ABC, Generic[B]):
     n_parts: ClassVar[int]
     n_codes: ClassVar[int]
     n_cells: ClassVar[int]
+    previous: ClassVar[npt.NDArray[np.int64]]
     symmetries: ClassVar[tuple[tuple[int, ...], ...]]
     grid: ClassVar[npt.NDArray[np.int64]]
     labels: ClassVar[str]

@@ -87,6 +87,7 @@ class TicTacToe(Game[Board]):
     board = Board()
     n_moves = 9
     n_parts, n_codes, n_cells = 9, 3, 9
+    previous = np.array([0, 0, 0])
     symmetries = _symmetries()
     grid = np.arange(9).reshape(3, 3)
     labels = "123456789"

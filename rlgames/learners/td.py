@@ -99,7 +99,6 @@ def play_game(
     """
     plies, updates, errors = 0, 0, 0.0
     while not board.over():
-        v = agent.observe(board)
         explore = rng.random() < epsilon
         if explore:
             move, v_next = random_move(board, rng), 0.0
@@ -111,10 +110,8 @@ def play_game(
         else:
             target = gamma * v_next
         if not explore or after.over():  # an exploratory move says nothing about the value of the board it left
-            delta = target - v
-            agent.learn(delta)
             updates += 1
-            errors += abs(delta)
+            errors += abs(agent.learn(board, target))
         board = after
         plies += 1
     return board.winner(), plies, updates, errors

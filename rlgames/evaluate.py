@@ -1,0 +1,61 @@
+"""Evaluate a saved agent: ``python -m rlgames.evaluate checkpoint=runs/connect4/2026-01-31_12-00-00``."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import hydra
+from omegaconf import DictConfig, OmegaConf
+
+from rlgames import cli
+from rlgames.build import CONF, check
+from rlgames.train import assemble, build_evaluation
+
+
+def evaluate(cfg: DictConfig) -> dict[str, Any]:
+    """Play the matches of ``cfg.evaluation`` with the agent of ``cfg.checkpoint``.
+
+    Args:
+        cfg: the configuration, conf/evaluate.yaml says what it holds.
+
+    Returns:
+        The figures by name; under "scores" the scores by protocol.
+
+    Raises:
+        ValueError: if the checkpoint cannot be read or the configuration makes no sense.
+        OSError: if the file ``cfg.json`` cannot be written.
+    """
+    import numpy as np
+
+    from rlgames import checkpoint, records
+    from rlgames.evaluation import flat
+    from rlgames.players import GreedyPlayer
+
+    check(cfg)
+    saved = checkpoint.load(cfg.checkpoint)
+    saved_cfg = OmegaConf.create(saved["config"])
+    saved_cfg.update(engine=cfg.engine, device=cfg.device)
+    player = assemble(saved_cfg, saved)
+    evaluation = build_evaluation(cfg, player)
+    scores = evaluation.scores(GreedyPlayer(player.agent), np.random.default_rng(cfg.seed))
+    figures = {"games": saved["games"], **flat(scores)}
+    if cfg.json is not None:
+        checkpoint.write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
+    return {**figures, "scores": scores}
+
+
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="evaluate")
+def main(cfg: DictConfig) -> None:
+    """Evaluate with the configuration of the command line."""
+    try:
+        result = evaluate(cfg)
+    except Exception as error:
+        cli.report(error, "evaluate")
+        sys.exit(1)
+    print(f"{result['games']:,} games of training")
+    for name, score in result["scores"].items():
+        print(f"{name:>15}: {score}")
+
+
+if __name__ == "__main__":
+    cli.run(main, "evaluate")

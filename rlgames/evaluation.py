@@ -1,0 +1,191 @@
+"""How strong is an agent? Matches against an opponent, counted and with an interval."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rlgames.players import Perfect, Player
+
+
+class Score(NamedTuple):
+    """Result of some matches, from the agent's view.
+
+    Attributes:
+        wins, draws, losses: of the agent.
+        plies: of all matches together.
+        distinct: how many different games there were; equal games say the same thing twice.
+    """
+
+    wins: int
+    draws: int
+    losses: int
+    plies: int
+    distinct: int
+
+    @property
+    def matches(self) -> int:
+        """Number of matches."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def success(self) -> float:
+        """Success rate, 0 to 1: a win counts 1, a draw 1/2."""
+        return (self.wins + self.draws / 2) / self.matches
+
+    @property
+    def length(self) -> float:
+        """Mean length of a match in plies."""
+        return self.plies / self.matches
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the success rate, if matches are independent."""
+        return wilson(self.success, self.matches)
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return (
+            f"{self.success:.3f} [{low:.3f}, {high:.3f}], {self.wins} won, {self.draws} drawn, {self.losses} lost,"
+            f" {self.length:.1f} plies"
+        )
+
+
+def wilson(rate: float, n: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's score interval of a ``rate`` seen in ``n`` trials (Wilson 1927, eq. 3); ``z`` 1.96 gives 95 %."""
+    middle = rate + z * z / (2 * n)
+    half = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
+
+
+def play(first: Player, second: Player, board: Any, rng: np.random.Generator) -> tuple[list[int], Any]:
+    """Play a match from ``board`` to the end: the moves, and the final board."""
+    moves = []
+    while not board.over():
+        moves.append((first if board.player() > 0 else second).move(board, rng))
+        board = board.play(moves[-1])
+    return moves, board
+
+
+def evaluate(
+    game: Any,
+    agent: Player,
+    opponent: Player,
+    matches: int,
+    first: bool,
+    rng: np.random.Generator,
+    starts: Sequence[Any] = (),
+) -> Score:
+    """Play ``matches`` matches.
+
+    Args:
+        game: the game.
+        agent: whose score it is.
+        opponent: the other player.
+        matches: number of matches.
+        first: whether the agent is the first player.
+        rng: source of all randomness.
+        starts: boards at which the matches begin, in turn; the game's start position if empty.
+
+    Raises:
+        ValueError: for less than one match.
+    """
+    if matches < 1:
+        raise ValueError(f"matches is {matches}; it must be at least 1")
+    starts = starts or (game.board,)
+    players = (agent, opponent) if first else (opponent, agent)
+    results = {1: 0, 0: 0, -1: 0}
+    plies, games = 0, set()
+    for match in range(matches):
+        start = starts[match % len(starts)]
+        moves, board = play(*players, start, rng)
+        results[board.winner() if first else -board.winner()] += 1
+        plies += board.ply
+        games.add((start, *moves))
+    return Score(results[1], results[0], results[-1], plies, len(games))
+
+
+PROTOCOLS = ("first", "second", "first_distant", "second_distant")
+COLUMNS = ("success", "low", "high", "wins", "draws", "losses", "length", "distinct")
+
+
+class Evaluation:
+    """The protocols by which an agent is measured. The agent always plays greedily.
+
+    ``first`` is the published protocol of Connect-4: the agent moves first, 200 matches against a perfect player with
+    random losing moves (Thill 2015, section 4.2.1). ``first_distant`` is the harder one: the opponent always chooses a
+    most distant loss.
+
+    As second player nobody can win against perfect play, so there the opponent's first move is given: every legal first
+    move in turn (in Connect-4 perfect play then scores 5/7: four of the seven openings lose, two draw).
+
+    Args:
+        game: the game.
+        opponent: a player; protocols with ``distant`` are skipped unless it is ``Perfect``.
+        first, second, first_distant, second_distant: number of matches, 0 to leave the protocol out.
+
+    Attributes:
+        protocols: names of the protocols that are played.
+        columns: keys of what ``records`` returns.
+
+    Raises:
+        ValueError: for a negative number of matches, or none at all.
+    """
+
+    def __init__(
+        self,
+        game: Any,
+        opponent: Player,
+        first: int = 200,
+        second: int = 70,
+        first_distant: int = 50,
+        second_distant: int = 35,
+    ) -> None:
+        matches = dict(zip(PROTOCOLS, (first, second, first_distant, second_distant), strict=True))
+        for name, number in matches.items():
+            if number < 0:
+                raise ValueError(f"evaluation.{name} is {number}; it must be at least 0")
+        if not first + second:
+            raise ValueError("evaluation.first and evaluation.second are both 0; at least one must be above 0")
+        distant = isinstance(opponent, Perfect)
+        self.game, self.opponent = game, opponent
+        self._matches = {name: n for name, n in matches.items() if n and (distant or "distant" not in name)}
+        self.protocols = tuple(self._matches)
+        self.columns = tuple(f"{column}_{name}" for name in self.protocols for column in COLUMNS)
+
+    def scores(self, agent: Player, rng: np.random.Generator) -> dict[str, Score]:
+        """Play all protocols; the scores by name.
+
+        Args:
+            agent: the player to be measured.
+            rng: source of all randomness; not the one of training.
+        """
+        return {name: self._score(name, agent, rng) for name in self.protocols}
+
+    def records(self, agent: Player, rng: np.random.Generator) -> dict[str, float]:
+        """Play all protocols; the figures as one flat row, such as ``success_first`` and ``low_second_distant``."""
+        return flat(self.scores(agent, rng))
+
+    def _score(self, name: str, agent: Player, rng: np.random.Generator) -> Score:
+        side, _, distant = name.partition("_")
+        opponent = self.opponent.playing("distant") if distant and isinstance(self.opponent, Perfect) else self.opponent
+        openings = [self.game.board.play(int(move)) for move in self.game.board.moves()] if side == "second" else ()
+        return evaluate(self.game, agent, opponent, self._matches[name], side == "first", rng, openings)
+
+
+def flat(scores: dict[str, Score]) -> dict[str, float]:
+    """Scores by protocol as one row, see ``Evaluation.columns``."""
+    row: dict[str, float] = {}
+    for name, s in scores.items():
+        figures = (s.success, *s.interval, s.wins, s.draws, s.losses, s.length, s.distinct)
+        row |= {f"{column}_{name}": figure for column, figure in zip(COLUMNS, figures, strict=True)}
+    return row
+
+
+def sample_game(game: Any, first: Player, second: Player, rng: np.random.Generator) -> str:
+    """A match as text: the moves by their labels, the result, and the final board."""
+    moves, board = play(first, second, game.board, rng)
+    result = {1: "the first player wins", -1: "the second player wins", 0: "a draw"}[board.winner()]
+    return f"{''.join(game.labels[move] for move in moves)}: {result} after {board.ply} plies\n{game.text(board)}"

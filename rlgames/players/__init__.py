@@ -1,0 +1,9 @@
+"""Players: who chooses moves, one file each."""
+
+from rlgames.players.greedy import GreedyPlayer
+from rlgames.players.minimax import Minimax
+from rlgames.players.perfect import Perfect, perfect_or_minimax
+from rlgames.players.player import Player, Solution
+from rlgames.players.random_player import RandomPlayer
+
+__all__ = ["GreedyPlayer", "Minimax", "Perfect", "Player", "RandomPlayer", "Solution", "perfect_or_minimax"]

@@ -1,0 +1,35 @@
+"""The trained agent as a player."""
+
+from typing import Any
+
+import numpy as np
+
+from rlgames.players.player import refuse_finished
+from rlgames.policy import best_move
+
+
+class GreedyPlayer:
+    """Plays the move an agent values most, without exploration: always the same move on the same board.
+
+    Remembers its moves, so that a board which returns costs nothing. A player therefore belongs to one state of the
+    weights: make a new one after learning.
+
+    Args:
+        agent: an agent of ``rlgames.agents``.
+    """
+
+    def __init__(self, agent: Any) -> None:
+        self.agent = agent
+        self._moves: dict[Any, int] = {}
+
+    def move(self, board: Any, rng: np.random.Generator) -> int:
+        """The best move in the agent's eyes; ``rng`` is not used.
+
+        Raises:
+            ValueError: if the game is over.
+        """
+        move = self._moves.get(board)
+        if move is None:
+            refuse_finished(board)
+            move = self._moves[board] = int(self.agent.run(best_move, board)[0])
+        return move

@@ -1,0 +1,79 @@
+"""Depth-limited minimax for any game: an opponent that needs no library and no book."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.compiled import compile_function
+from rlgames.players.player import Solution, draw_lots, refuse_finished
+
+WIN = 1000  # a win after n plies of the game scores WIN - n: quick wins and distant losses are better
+
+
+class Minimax:
+    """Alpha-beta search to a fixed depth, without an evaluation function: it sees wins and losses, the rest counts 0.
+
+    Prefers quick wins and distant losses; draws lots among equally good moves. Perfect where ``depth`` reaches the end
+    of the game.
+
+    Args:
+        game: the game, see ``rlgames.games.game.Game``.
+        depth: plies to look ahead, at least 1.
+
+    Raises:
+        ValueError: for a depth below 1.
+    """
+
+    def __init__(self, game: Any, depth: int = 8) -> None:
+        if depth < 1:
+            raise ValueError(f"opponent.depth is {depth}; it must be at least 1")
+        self.game, self.depth = game, depth
+
+    def solve(self, board: Any) -> Solution:
+        """The value for the player to move (n being the plies at the end: WIN - n, n - WIN or 0), and all best moves.
+
+        Raises:
+            ValueError: if the game is over.
+        """
+        refuse_finished(board)
+        value, moves = search_root(board, self.depth)
+        return Solution(int(value), tuple(map(int, moves)))
+
+    def move(self, board: Any, rng: np.random.Generator) -> int:
+        """One of the best moves.
+
+        Raises:
+            ValueError: if the game is over.
+        """
+        return draw_lots(self.solve(board).moves, rng)
+
+
+@compile_function  # and not compilable: numba knows recursion of entry points only
+def search(board: Any, depth: int, alpha: int, beta: int) -> int:
+    """The value for the player to move, exact between ``alpha`` and ``beta``, else a bound."""
+    if board.winner() != 0:
+        return int(board.ply) - WIN
+    if depth == 0 or board.over():
+        return 0
+    moves = board.moves()
+    for k in range(len(moves)):
+        alpha = max(alpha, -search(board.play(moves[k]), depth - 1, -beta, -alpha))
+        if alpha >= beta:
+            break
+    return alpha
+
+
+@compile_function
+def search_root(board: Any, depth: int) -> tuple[int, npt.NDArray[np.int64]]:
+    """The value for the player to move, and all moves that reach it in the game's order."""
+    moves = board.moves()
+    best, count = -WIN, 0
+    for move in moves:
+        value = -search(board.play(move), depth - 1, -WIN, 1 - best)  # exact from ``best`` on, so that equals are seen
+        if value > best:
+            best, count = value, 0
+        if value == best:
+            moves[count] = move
+            count += 1
+    return best, moves[:count]

@@ -1,0 +1,40 @@
+"""What a player is, and what players share."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+
+class Player(Protocol):
+    """Someone who chooses moves."""
+
+    def move(self, board: Any, rng: np.random.Generator) -> int:
+        """A legal move; all randomness comes from ``rng``.
+
+        Raises:
+            ValueError: if the game is over.
+        """
+
+
+class Solution(NamedTuple):
+    """What a search found.
+
+    Attributes:
+        value: of the position for the player to move; above 0 a win, below 0 a loss, the larger the better.
+        moves: all moves that reach it, in the game's order.
+    """
+
+    value: int
+    moves: tuple[int, ...]
+
+
+def refuse_finished(board: Any) -> None:
+    """Raise ValueError if the game is over: there is no move to return."""
+    if board.over():
+        raise ValueError(f"the game is over after {board.ply} moves; there is no move to choose")
+
+
+def draw_lots(moves: Sequence[int], rng: np.random.Generator) -> int:
+    """One of ``moves``, all with the same probability."""
+    return moves[int(rng.random() * len(moves))]

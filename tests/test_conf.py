@@ -1,0 +1,102 @@
+import inspect
+from importlib import import_module
+
+import pytest
+from omegaconf import DictConfig
+
+from rlgames.build import CONF, build, check, load
+from rlgames.train import train
+
+FILES = {
+    group.name: sorted(file.stem for file in group.glob("*.yaml")) for group in sorted(CONF.iterdir()) if group.is_dir()
+}
+SMALL = ["games=2", "eval_every=2", "opponent=random", "evaluation.first=1", "evaluation.second=0"]
+TICTACTOE = ["game=tictactoe", "engine=eager"]
+
+
+def words_for(group, name):
+    """A tiny run in which conf/``group``/``name``.yaml takes part."""
+    words = [f"{'+' if group == 'experiment' else ''}{group}={name}", *SMALL]
+    if group == "game" or (group, name) == ("features", "ntuples"):
+        return [*words, "engine=eager", *(["features.length=3"] if name != "tictactoe" else [])]
+    if group == "experiment":
+        return [*words, "engine=eager"]
+    if group == "opponent":
+        words.remove("opponent=random")
+    if group == "evaluation":
+        words = [word for word in words if not word.startswith("evaluation.")]
+    return [*TICTACTOE, *words]
+
+
+ALL = [(group, name) for group, names in FILES.items() for name in names]
+
+
+@pytest.mark.parametrize(("group", "name"), ALL, ids=["-".join(pair) for pair in ALL])
+def test_every_file_composes_builds_and_runs(group, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RLGAMES_CACHE", str(tmp_path / "solved"))
+    cfg = load(*words_for(group, name))
+    if group == "evaluation":  # many matches
+        build(cfg, group, game=build(cfg, "game"), opponent=build(cfg, "opponent", game=build(cfg, "game")))
+    else:
+        assert train(cfg)["games"] == 2
+
+
+@pytest.mark.parametrize(("group", "name"), ALL, ids=["-".join(pair) for pair in ALL])
+def test_keys_are_the_parameters_of_the_constructor(group, name):
+    cfg = load(*words_for(group, name))
+    check(cfg)
+    for key in FILES if group == "experiment" else [group]:
+        if key not in cfg:
+            continue
+        module, _, target = cfg[key]["_target_"].rpartition(".")
+        parameters = inspect.signature(getattr(import_module(module), target)).parameters.values()
+        assert not any(p.kind is p.VAR_KEYWORD for p in parameters)
+        keys = {name for name in cfg[key] if not name.startswith("_")}
+        known = {p.name for p in parameters if p.default is not p.empty}
+        assert keys <= known
+        if module.startswith("rlgames"):
+            assert keys == known
+
+
+def test_every_optimizer_is_partial():
+    for name in FILES["optimizer"]:
+        assert load(f"optimizer={name}").optimizer._partial_ is True
+
+
+def test_defaults_are_the_published_ones():
+    cfg = load()
+    assert (cfg.games, cfg.eval_every, cfg.seed, cfg.engine, cfg.device) == (500_000, 50_000, 0, "fused", "cpu")
+    assert cfg.optimizer == {"_target_": "rlgames.optim.tcl.TCLEXP", "_partial_": True, "lr": 0.05, "beta": 2.7}
+    assert cfg.learner.epsilon == 0.1
+    assert (cfg.network.output, cfg.features.count, cfg.features.length) == ("tanh", 70, 8)
+
+
+def test_a_rule_may_choose_other_values_and_the_command_line_wins():
+    assert load("optimizer=tdl").learner.lr.games == 2_000_000
+    assert load("optimizer=tdl", "learner.lr.games=5").learner.lr.games == 5
+    assert load("learner.lr=1", "optimizer=tdl").learner.lr == 1
+    assert load("optimizer=sgd").engine == "eager"
+    assert load("optimizer=sgd", "engine=fused").engine == "fused"
+
+
+def test_a_game_chooses_its_features_and_the_command_line_wins():
+    assert load("game=tictactoe").features.states == 3
+    assert load("game=tictactoe", "features=ntuples").features.states == 4
+    assert load("game=tictactoe", "games=7").games == 7
+
+
+def test_seed_is_the_seed_of_the_weights():
+    assert load("seed=5").network.seed == 5
+
+
+def test_schedules_may_be_numbers_or_nodes():
+    for word in ("learner.epsilon=0.25", "learner.epsilon={_target_:rlgames.schedules.Linear,start:0.25,end:0,games:9}"):
+        cfg = load(*TICTACTOE, word)
+        check(cfg)
+        assert build(cfg, "learner", game=build(cfg, "game")).epsilon([0]) == [0.25]
+
+
+def test_configurations_hold_plain_values():
+    assert isinstance(load().game, DictConfig)
+    assert "hydra" not in load()

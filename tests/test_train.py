@@ -1,0 +1,225 @@
+import csv
+import errno
+import os
+import signal
+
+import pytest
+import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from conftest import QUICK, last_checkpoint, result
+from rlgames import records, trainer
+from rlgames.build import load
+from rlgames.cli import Interrupted
+from rlgames.progress import ProgressBar
+from rlgames.train import train
+
+SCHEDULES = [
+    "learner.epsilon={_target_:rlgames.schedules.Linear,start:0.5,end:0.0,games:20}",
+    "learner.lr={_target_:rlgames.schedules.Exponential,start:1.0,end:0.5,games:10}",
+]
+
+
+def rows(folder):
+    with (folder / "progress.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def assert_equal(a, b):
+    """The same, to the last bit."""
+    assert type(a) is type(b)
+    if isinstance(a, torch.Tensor):
+        assert torch.equal(a, b)
+    elif isinstance(a, dict):
+        assert a.keys() == b.keys()
+        for key in a:
+            assert_equal(a[key], b[key])
+    elif isinstance(a, list):
+        assert len(a) == len(b)
+        for x, y in zip(a, b, strict=True):
+            assert_equal(x, y)
+    else:
+        assert a == b
+
+
+def assert_same_player(one, other):
+    for part in ("network", "optimizer", "rng", "games"):
+        assert_equal(last_checkpoint(one)[part], last_checkpoint(other)[part])
+
+
+def test_a_run_folder_holds_all_that_is_promised(quick):
+    folder = quick()
+    names = {path.name.split(".")[0] for path in folder.iterdir()}
+    assert names == {"config", "versions", "progress", "result", "checkpoints", "events"}
+    assert [row["games"] for row in rows(folder)] == ["4", "8", "12"]
+    columns = {"wall_seconds", "cpu_seconds", "evaluation_cpu_seconds", "moves", "game_length", "td_error", "epsilon", "lr"}
+    assert columns | {"success_first", "low_first", "high_first"} <= set(rows(folder)[0])
+    final = result(folder)
+    assert final["status"] == "finished"
+    assert final["games"] == 12
+    assert final["versions"]["torch"]
+    assert {"commit", "python"} <= set(final["versions"])
+    assert {"games_to_80", "games_to_90"} <= set(final)
+    assert final["config"]["network"]["seed"] == 0  # resolved
+    assert not list(folder.rglob("*.tmp"))
+
+
+def test_three_lines_at_the_end(quick, capsys):
+    quick()
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "\r" not in out
+    success, games, commands = out.splitlines()[-3:]
+    assert "95 % interval" in success
+    assert games.startswith("games to 80 %: ")
+    for command in ("tensorboard --logdir run", "rlgames.evaluate checkpoint=run", "rlgames.train resume=run games=24"):
+        assert command in commands
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["optimizer=tcl_exp"],
+        ["optimizer=tdl", *SCHEDULES],
+        ["optimizer=adam"],
+        ["optimizer=sgd", "+optimizer.momentum=0.5", "network.sparse=false"],
+        ["engine=fused", *SCHEDULES],
+    ],
+    ids=lambda words: words[0],
+)
+def test_resumed_equals_uninterrupted(quick, words):
+    straight = quick(*words, run_dir="straight")
+    quick(*words, "games=8", run_dir="resumed")
+    resumed = quick("resume=resumed", "games=12", run_dir=None).with_name("resumed")
+    assert_same_player(straight, resumed)
+    for one, other in zip(rows(straight), rows(resumed), strict=True):
+        assert {k: v for k, v in one.items() if "seconds" not in k} == {
+            k: v for k, v in other.items() if "seconds" not in k
+        }
+
+
+def test_chunks_and_evaluations_do_not_change_training(quick, monkeypatch):
+    one = quick("engine=fused", "games=23")
+    monkeypatch.setattr(trainer, "CHUNK", {"fused": 3})
+    other = quick("engine=fused", "games=23", "eval_every=7", run_dir="other")
+    assert_same_player(one, other)
+
+
+def test_engines_play_the_same_games(quick):
+    eager = quick("network.dtype=float64", run_dir="eager")
+    fused = quick("network.dtype=float64", "engine=fused", run_dir="fused")
+    assert last_checkpoint(eager)["rng"] == last_checkpoint(fused)["rng"]
+    one, other = (last_checkpoint(folder)["network"]["embedding.weight"] for folder in (eager, fused))
+    torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+def test_seeds_make_different_runs(quick):
+    one, same, other = quick(run_dir="a"), quick(run_dir="b"), quick("seed=1", run_dir="c")
+    assert_same_player(one, same)
+    assert last_checkpoint(one)["rng"] != last_checkpoint(other)["rng"]
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_a_checkpoint(quick, monkeypatch, signum):
+    straight = quick(run_dir="straight")
+    update = ProgressBar.update
+
+    def killed(self, games, *args):
+        update(self, games, *args)
+        if games == 6:
+            os.kill(os.getpid(), signum)
+
+    monkeypatch.setattr(trainer, "CHUNK", {"eager": 2})
+    monkeypatch.setattr(ProgressBar, "update", killed)
+    with pytest.raises(Interrupted) as stopped:
+        quick()
+    assert stopped.value.signum == signum
+    monkeypatch.setattr(ProgressBar, "update", update)
+    folder = straight.with_name("run")
+    assert last_checkpoint(folder)["games"] == 6
+    assert result(folder)["status"] == "interrupted"
+    assert [row["games"] for row in rows(folder)] == ["4"]
+    quick("resume=run", run_dir=None)
+    assert_same_player(straight, folder)
+    assert [row["games"] for row in rows(folder)] == ["4", "8", "12"]
+
+
+def test_signals_are_handed_back(quick):
+    before = signal.getsignal(signal.SIGTERM)
+    quick()
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("engine", ["eager", "fused"])
+def test_values_that_are_not_finite_stop_the_run(quick, engine):
+    with pytest.raises(ValueError, match=r"infinite or NaN (in|by) game \d+.*no checkpoint") as stopped:
+        quick("network=identity", "optimizer=tcl", "optimizer.lr=1e38", "games=400", "eval_every=400", f"engine={engine}")
+    assert "optimizer.lr" in str(stopped.value)
+
+
+def test_a_full_disk_loses_nothing(quick, tmp_path, monkeypatch):
+    quick("games=4")
+    before = last_checkpoint(tmp_path / "run")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match=r"No space left.*games_0+8\.pt"):
+        save = trainer.checkpoint.save
+        patch.setattr(trainer.checkpoint, "save", lambda *args: (patch.setattr(os, "fsync", full), save(*args)))
+        quick("resume=run", "games=8", run_dir=None)
+    assert_equal(last_checkpoint(tmp_path / "run"), before)
+    assert not list((tmp_path / "run").rglob("*.tmp"))
+
+
+def test_a_run_folder_is_not_used_twice(quick):
+    quick()
+    with pytest.raises(ValueError, match=r"run_dir .*run is not empty"):
+        quick()
+
+
+def test_runs_of_one_second_get_folders_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cfg = load(*QUICK)
+    assert len({records.claim_folder(cfg, "tictactoe") for _ in range(3)}) == 3
+
+
+def test_events_have_each_step_once(quick, tmp_path):
+    quick("games=6")  # the points of games 5 and 6 are written again after resuming from game 4
+    (tmp_path / "run" / "checkpoints" / "games_000000000006.pt").unlink()
+    quick("resume=run", "games=12", run_dir=None)
+    events = EventAccumulator(str(tmp_path / "run")).Reload()
+    scalars = events.Tags()["scalars"]
+    assert {"train/td_error", "train/game_length", "train/epsilon", "train/lr", "evaluation/success_first"} <= set(scalars)
+    assert "train/games_per_second" in scalars
+    for tag in scalars:
+        steps = [event.step for event in events.Scalars(tag)]
+        assert steps == sorted(set(steps))
+        assert len(steps) <= 12
+    assert [event.step for event in events.Scalars("evaluation/success_first")] == [4, 8, 12]
+    assert "optimizer/step_size" in events.Tags()["histograms"]
+    assert events.Tags()["tensors"]  # the sample game
+    assert not [path for path in (tmp_path / "run").iterdir() if path.is_dir() and path.name != "checkpoints"]
+
+
+def test_training_twice_in_one_process(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed in (0, 1):
+        assert train(load(*QUICK, f"seed={seed}"))["status"] == "finished"
+
+
+@pytest.mark.parametrize(
+    ("rates", "games"),
+    [([0.5, 0.9, 0.5, 0.9, 0.9], 40), ([0.9], 10), ([0.9, 0.1, 0.1], None), ([], None), ([0.1, 0.1, 0.8], 30)],
+)
+def test_games_to_a_level_are_smoothed(rates, games):
+    table = [{"games": 10 * (k + 1), "success": rate} for k, rate in enumerate(rates)]
+    assert records.games_to(0.8, table, "success") == games
+
+
+def test_json_is_strict():
+    assert records.to_json({"a": float("nan"), "b": [float("inf"), 1]}) == b'{\n  "a": null,\n  "b": [\n    null,\n    1\n  ]\n}\n'
+
+
+def test_commands_are_quoted(tmp_path):
+    assert "'resume=\"" in records.next_commands(tmp_path / "a=b c", 5)
