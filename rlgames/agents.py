@@ -97,17 +97,19 @@ class Compiled(NamedTuple):
         features: the compiled side of the features.
         p: hyper-parameters of the rule, in the precision of the weights.
         output: index of the output unit in ``OUTPUTS``.
-        table: ``[rows, 1 + state]``, a weight and its state side by side in memory (one cache line serves an update).
+        weights: ``[rows]``; choosing a move reads seven times as many of them as learning does, so they lie close together.
+        state: ``[rows, fields]``, what the rule remembers of a weight, side by side in memory.
         indices: ``[n_features]``, rows of the board at hand.
         x: ``[n_features]``, how often each of them stands there.
-        lanes: ``[1 + state, n_features]``, what ``table`` holds in them.
+        lanes: ``[1 + fields, n_features]``, weight and state of the board's rows.
         lr: ``[1]``, the global step size.
     """
 
     features: Any
     p: Any
     output: int
-    table: Floats
+    weights: Floats
+    state: Floats
     indices: npt.NDArray[np.int32]
     x: Floats
     lanes: Floats
@@ -121,7 +123,7 @@ class Compiled(NamedTuple):
         """
         sums = np.empty(len(moves), np.float64)
         self.features.active(board, self.indices)
-        table = self.features.tables(self.table, -board.player())
+        w = self.features.tables(self.weights, -board.player())
         last = len(moves) - 1
         for k in range(0, len(moves), 7):
             k1, k2, k3 = min(k + 1, last), min(k + 2, last), min(k + 3, last)
@@ -130,16 +132,16 @@ class Compiled(NamedTuple):
             d1, d2 = self.features.step(board, moves[k1]), self.features.step(board, moves[k2])
             d3, d4 = self.features.step(board, moves[k3]), self.features.step(board, moves[k4])
             d5, d6 = self.features.step(board, moves[k5]), self.features.step(board, moves[k6])
-            s0 = s1 = s2 = s3 = s4 = s5 = s6 = table.dtype.type(0)
+            s0 = s1 = s2 = s3 = s4 = s5 = s6 = w.dtype.type(0)
             for f in range(len(self.indices)):
                 row = self.indices[f]
-                s0 += table[np.uint32(row + d0[f]), 0]
-                s1 += table[np.uint32(row + d1[f]), 0]
-                s2 += table[np.uint32(row + d2[f]), 0]
-                s3 += table[np.uint32(row + d3[f]), 0]
-                s4 += table[np.uint32(row + d4[f]), 0]
-                s5 += table[np.uint32(row + d5[f]), 0]
-                s6 += table[np.uint32(row + d6[f]), 0]
+                s0 += w[np.uint32(row + d0[f])]
+                s1 += w[np.uint32(row + d1[f])]
+                s2 += w[np.uint32(row + d2[f])]
+                s3 += w[np.uint32(row + d3[f])]
+                s4 += w[np.uint32(row + d4[f])]
+                s5 += w[np.uint32(row + d5[f])]
+                s6 += w[np.uint32(row + d6[f])]
             sums[k], sums[k1], sums[k2], sums[k3], sums[k4], sums[k5], sums[k6] = s0, s1, s2, s3, s4, s5, s6
         return sums
 
@@ -149,21 +151,25 @@ class Compiled(NamedTuple):
 
     def learn(self, board: Any, target: float) -> float:
         """Move the value of ``board`` towards ``target``; return the TD error before the step."""
-        table, rows, lanes = self.features.tables(self.table, board.player()), self.indices, self.lanes
+        w = self.features.tables(self.weights, board.player())
+        state = self.features.tables(self.state, board.player())
+        rows, lanes = self.indices, self.lanes
         self.features.active(board, rows)
         multiplicity(rows, self.features.images, self.x)
         for j in range(len(rows)):
-            self.p.gather(table, np.uint32(rows[j]), lanes, j)
-        f = table.dtype.type(0)
+            lanes[0, j] = w[np.uint32(rows[j])]
+        f = w.dtype.type(0)
         for j in range(len(rows)):
             f += lanes[0, j]
+            self.p.gather(state, np.uint32(rows[j]), lanes, j)
         v = self.unit(f)
         delta = target - v
         slope = 1.0 if self.output == 0 else 1.0 - v * v if self.output == 1 else v * (1.0 - v)
         number = lanes.dtype.type
         update(self.p.with_lr(number(self.lr[0])), lanes, self.x, number(delta), number(slope))
         for j in range(len(rows)):
-            self.p.scatter(lanes, j, table, np.uint32(rows[j]))
+            w[np.uint32(rows[j])] = lanes[0, j]
+            self.p.scatter(lanes, j, state, np.uint32(rows[j]))
         return delta
 
     def target(self, reward: float) -> float:
@@ -227,18 +233,21 @@ class Fused:
     def load(self) -> Compiled:
         """Copy weights and state into compact memory; the agent for compiled code."""
         param, group = self._param()
-        tensors = [param.detach(), *self.optimizer.state_of(param, group)]
-        table = torch.stack([tensor[self._rows, 0] for tensor in tensors], dim=1).contiguous().numpy()
+        weights = param.detach()[self._rows, 0].numpy()
+        state = np.empty((len(weights), len(self.optimizer.State._fields)), weights.dtype)  # type: ignore[attr-defined]
+        for field, tensor in enumerate(self.optimizer.state_of(param, group)):
+            state[:, field] = tensor[self._rows, 0].numpy()
         features, n = self.network.features.compact, self.network.features.n_features
-        floats = [table.dtype.type(v) if isinstance(v, float) else v for v in self.optimizer.hyper(group)]
+        floats = [weights.dtype.type(v) if isinstance(v, float) else v for v in self.optimizer.hyper(group)]
         self._compiled = Compiled(
             features=features,
             p=self.optimizer.Params(*floats),
             output=OUTPUTS.index(self.network.output),
-            table=table,
+            weights=weights,
+            state=state,
             indices=np.zeros(n, np.int32),
-            x=np.zeros(n, table.dtype),
-            lanes=np.zeros((table.shape[1], n), table.dtype),
+            x=np.zeros(n, weights.dtype),
+            lanes=np.zeros((1 + state.shape[1], n), weights.dtype),
             lr=np.array([group["lr"]]),
         )
         return self._compiled
@@ -247,9 +256,9 @@ class Fused:
         """Write weights, state and lr back to torch."""
         assert self._compiled is not None, "load first"
         param, group = self._param()
-        tensors = [param.detach(), *self.optimizer.state_of(param, group)]
-        for tensor, column in zip(tensors, torch.from_numpy(self._compiled.table).unbind(1), strict=True):
-            tensor[self._rows, 0] = column
+        param.detach()[self._rows, 0] = torch.from_numpy(self._compiled.weights)
+        for field, tensor in enumerate(self.optimizer.state_of(param, group)):
+            tensor[self._rows, 0] = torch.from_numpy(self._compiled.state[:, field].copy())
         group["lr"] = float(self._compiled.lr[0])
         self._compiled = None
 

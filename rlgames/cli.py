@@ -1,6 +1,6 @@
 """What all programs of the package share at the command line: errors in one sentence, and an orderly stop."""
 
-import linecache
+import dis
 import os
 import re
 import signal
@@ -44,6 +44,9 @@ def run(main: Callable[[], Any], config: str) -> NoReturn:
     _full_error = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("0", "")
     os.environ["HYDRA_FULL_ERROR"] = "1"  # lets errors through to us, instead of printing them in Hydra's way
     try:
+        for word in sys.argv[1:]:
+            if not word.isprintable():  # Windows line ends in a script
+                raise ValueError(f"the word {word!r} holds a character that cannot be printed")
         main()
     except ReportedError:
         sys.exit(1)
@@ -102,11 +105,14 @@ def is_expected(error: BaseException) -> bool:
     """Whether ``error`` speaks to the user: of files, of the configuration, or raised on purpose by this package."""
     if isinstance(error, OSError | CompactHydraException | OmegaConfBaseException):
         return True
-    if not isinstance(error, ValueError) or error.__traceback__ is None:
+    innermost = error.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    if not isinstance(error, ValueError) or innermost is None:
         return False
-    innermost = traceback.extract_tb(error.__traceback__)[-1]
-    ours = Path(innermost.filename).is_relative_to(Path(__file__).parent)
-    return ours and (linecache.getline(innermost.filename, innermost.lineno or 0).lstrip().startswith("raise "))
+    code = innermost.tb_frame.f_code
+    ours = Path(code.co_filename).is_relative_to(Path(__file__).parent)
+    return ours and dis.opname[code.co_code[innermost.tb_lasti]] == "RAISE_VARARGS"  # a raise statement
 
 
 def sentence(error: BaseException, config: str = "train") -> str:

@@ -52,7 +52,16 @@ def test_a_run_folder_holds_all_that_is_promised(quick):
     names = {path.name.split(".")[0] for path in folder.iterdir()}
     assert names == {"config", "versions", "progress", "result", "checkpoints", "events"}
     assert [row["games"] for row in rows(folder)] == ["4", "8", "12"]
-    columns = {"wall_seconds", "cpu_seconds", "evaluation_cpu_seconds", "moves", "game_length", "td_error", "epsilon", "lr"}
+    columns = {
+        "wall_seconds",
+        "cpu_seconds",
+        "evaluation_cpu_seconds",
+        "moves",
+        "game_length",
+        "td_error",
+        "epsilon",
+        "lr",
+    }
     assert columns | {"success_first", "low_first", "high_first"} <= set(rows(folder)[0])
     final = result(folder)
     assert final["status"] == "finished"
@@ -105,14 +114,6 @@ def test_chunks_and_evaluations_do_not_change_training(quick, monkeypatch):
     assert_same_player(one, other)
 
 
-def test_engines_play_the_same_games(quick):
-    eager = quick("network.dtype=float64", run_dir="eager")
-    fused = quick("network.dtype=float64", "engine=fused", run_dir="fused")
-    assert last_checkpoint(eager)["rng"] == last_checkpoint(fused)["rng"]
-    one, other = (last_checkpoint(folder)["network"]["embedding.weight"] for folder in (eager, fused))
-    torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
-
-
 def test_seeds_make_different_runs(quick):
     one, same, other = quick(run_dir="a"), quick(run_dir="b"), quick("seed=1", run_dir="c")
     assert_same_player(one, same)
@@ -153,7 +154,7 @@ def test_signals_are_handed_back(quick):
 @pytest.mark.parametrize("engine", ["eager", "fused"])
 def test_values_that_are_not_finite_stop_the_run(quick, engine):
     with pytest.raises(ValueError, match=r"infinite or NaN (in|by) game \d+.*no checkpoint") as stopped:
-        quick("network=identity", "optimizer=tcl", "optimizer.lr=1e38", "games=400", "eval_every=400", f"engine={engine}")
+        quick("network=identity", "optimizer.lr=1e38", "games=400", "eval_every=400", f"engine={engine}")
     assert "optimizer.lr" in str(stopped.value)
 
 
@@ -190,7 +191,9 @@ def test_events_have_each_step_once(quick, tmp_path):
     quick("resume=run", "games=12", run_dir=None)
     events = EventAccumulator(str(tmp_path / "run")).Reload()
     scalars = events.Tags()["scalars"]
-    assert {"train/td_error", "train/game_length", "train/epsilon", "train/lr", "evaluation/success_first"} <= set(scalars)
+    assert {"train/td_error", "train/game_length", "train/epsilon", "train/lr", "evaluation/success_first"} <= set(
+        scalars
+    )
     assert "train/games_per_second" in scalars
     for tag in scalars:
         steps = [event.step for event in events.Scalars(tag)]
@@ -210,7 +213,7 @@ def test_training_twice_in_one_process(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("rates", "games"),
-    [([0.5, 0.9, 0.5, 0.9, 0.9], 40), ([0.9], 10), ([0.9, 0.1, 0.1], None), ([], None), ([0.1, 0.1, 0.8], 30)],
+    [([0.5, 0.9, 0.5, 0.5, 0.9, 0.9], 50), ([0.9], 10), ([0.9, 0.1, 0.1], None), ([], None), ([0.1, 0.1, 0.8], 30)],
 )
 def test_games_to_a_level_are_smoothed(rates, games):
     table = [{"games": 10 * (k + 1), "success": rate} for k, rate in enumerate(rates)]
@@ -218,7 +221,10 @@ def test_games_to_a_level_are_smoothed(rates, games):
 
 
 def test_json_is_strict():
-    assert records.to_json({"a": float("nan"), "b": [float("inf"), 1]}) == b'{\n  "a": null,\n  "b": [\n    null,\n    1\n  ]\n}\n'
+    assert (
+        records.to_json({"a": float("nan"), "b": [float("inf"), 1]})
+        == b'{\n  "a": null,\n  "b": [\n    null,\n    1\n  ]\n}\n'
+    )
 
 
 def test_commands_are_quoted(tmp_path):

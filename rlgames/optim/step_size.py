@@ -184,17 +184,17 @@ def _access(params: Any, state: Any) -> dict[str, Callable[..., Any]]:
     """
     load = ", ".join(f"lanes[{k}, j]" for k, _ in enumerate(state._fields, 1))
     store = "".join(f"\n    lanes[{k}, j] = s.{name}" for k, name in enumerate(state._fields, 1))
-    gather = "; ".join(f"lanes[{k}, j] = table[row, {k}]" for k in range(len(state._fields) + 1))
-    scatter = "; ".join(f"table[row, {k}] = lanes[{k}, j]" for k in range(len(state._fields) + 1))
+    gather = "; ".join(f"lanes[{k + 1}, j] = state[row, {k}]" for k, _ in enumerate(state._fields)) or "pass"
+    scatter = "; ".join(f"state[row, {k}] = lanes[{k + 1}, j]" for k, _ in enumerate(state._fields)) or "pass"
     with_lr = ", ".join("lr" if name == "lr" else f"self.{name}" for name in params._fields)
     text = f"""
 def load(self, lanes, j):
     return State({load})
 def store(self, lanes, j, w, s):
     lanes[0, j] = w{store}
-def gather(self, table, row, lanes, j):
+def gather(self, state, row, lanes, j):
     {gather}
-def scatter(self, lanes, j, table, row):
+def scatter(self, lanes, j, state, row):
     {scatter}
 def with_lr(self, lr):
     return Params({with_lr})
