@@ -4,7 +4,9 @@ Both offer what learners and players call:
 
 * ``sums(board, moves)``: for the boards after each of ``moves``, the sum of weights before the output unit;
 * ``unit(f)``: the value that belongs to such a sum;
+* ``begin()``: a game begins, all traces end;
 * ``learn(board, target)``: one step of the rule from the value of ``board`` towards ``target``; returns the TD error;
+* ``explored(board)``: a move was made in ``board`` that nothing is learned from, except that traces go on (or end);
 * ``target(reward)``: a reward from -1 to +1 on the scale of the output unit;
 * ``set_lr(lr)``.
 
@@ -23,6 +25,7 @@ from torch import Tensor
 from rlgames.compiled import compilable, compile_function, value
 from rlgames.network import OUTPUTS, ValueNetwork
 from rlgames.optim.step_size import StepSize, Transition
+from rlgames.traces import Traces, memory
 
 Floats = npt.NDArray[np.floating[Any]]
 
@@ -33,10 +36,16 @@ class Eager:
     Args:
         network: the value network.
         optimizer: over the network's parameters.
+        traces: kind of eligibility traces, None for lambda 0.
+
+    Raises:
+        ValueError: for traces with an optimizer that has none.
     """
 
-    def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer) -> None:
-        self.network, self.optimizer = network, optimizer
+    def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer, traces: Traces | None = None) -> None:
+        if traces is not None and not isinstance(optimizer, StepSize):
+            raise ValueError(f"learner.lambda_ above 0 needs traces, which {type(optimizer).__name__} does not have")
+        self.network, self.optimizer, self.traces = network, optimizer, traces
 
     @torch.no_grad()
     def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> Floats:
@@ -49,6 +58,11 @@ class Eager:
         """Value of the sum ``f``."""
         return self.network.unit(torch.tensor(f, dtype=torch.float64)).item()
 
+    def begin(self) -> None:
+        """A game begins."""
+        if isinstance(self.optimizer, StepSize):
+            self.optimizer.end_traces()
+
     def learn(self, board: Any, target: float) -> float:
         """Move the value of ``board`` towards ``target``; return the TD error before the step."""
         f = self.network.linear(self.network.indices(board))
@@ -59,11 +73,23 @@ class Eager:
         self.optimizer.zero_grad()
         if isinstance(self.optimizer, StepSize):
             f.sum().backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step(delta, slope(self.network.output, v.item()))
+            self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces)
         else:
             (-delta * v.sum()).backward()  # the gradient of half the squared TD error, the target being fixed
             self.optimizer.step()
         return delta
+
+    def explored(self, board: Any) -> None:
+        """An exploratory move was made in ``board``."""
+        if self.traces is None or not isinstance(self.optimizer, StepSize):
+            return
+        if self.traces.resetting:
+            self.optimizer.end_traces()
+            return
+        f = self.network.linear(self.network.indices(board))
+        self.optimizer.zero_grad()
+        f.sum().backward()  # type: ignore[no-untyped-call]
+        self.optimizer.add_traces(self.traces, slope(self.network.output, self.network.unit(f).item()))
 
     def target(self, reward: float) -> float:
         """``reward`` on the scale of the output unit."""
@@ -101,7 +127,8 @@ class Compiled(NamedTuple):
         state: ``[rows, fields]``, what the rule remembers of a weight, side by side in memory.
         indices: ``[n_features]``, rows of the board at hand.
         x: ``[n_features]``, how often each of them stands there.
-        lanes: ``[1 + fields, n_features]``, weight and state of the board's rows.
+        memory: the rows that learn, and their traces.
+        lanes: ``[1 + fields, lanes of memory]``, weight and state of those rows.
         lr: ``[1]``, the global step size.
     """
 
@@ -112,6 +139,7 @@ class Compiled(NamedTuple):
     state: Floats
     indices: npt.NDArray[np.int32]
     x: Floats
+    memory: Any
     lanes: Floats
     lr: npt.NDArray[np.float64]
 
@@ -149,28 +177,46 @@ class Compiled(NamedTuple):
         """Value of the sum ``f``."""
         return f if self.output == 0 else math.tanh(f) if self.output == 1 else 1.0 / (1.0 + math.exp(-f))
 
+    def begin(self) -> None:
+        """A game begins."""
+        self.memory.clear()
+
     def learn(self, board: Any, target: float) -> float:
         """Move the value of ``board`` towards ``target``; return the TD error before the step."""
-        w = self.features.tables(self.weights, board.player())
-        state = self.features.tables(self.state, board.player())
-        rows, lanes = self.indices, self.lanes
+        v, slope = self.look(board)
+        delta = target - v
+        n = self.memory.add(self.indices, self.x, slope)
+        rows, w, lanes, number = self.memory.rows, self.weights, self.lanes, self.lanes.dtype.type
+        for j in range(n):
+            lanes[0, j] = w[np.uint32(rows[j])]
+            self.p.gather(self.state, np.uint32(rows[j]), lanes, j)
+        update(self.p.with_lr(number(self.lr[0])), lanes, self.memory, n, number(delta), slope)
+        for j in range(n):
+            w[np.uint32(rows[j])] = lanes[0, j]
+            self.p.scatter(lanes, j, self.state, np.uint32(rows[j]))
+        return delta
+
+    def explored(self, board: Any) -> None:
+        """An exploratory move was made in ``board``."""
+        if self.memory.resetting:
+            self.memory.clear()
+        else:
+            _, slope = self.look(board)
+            self.memory.add(self.indices, self.x, slope)
+
+    def look(self, board: Any) -> tuple[float, float]:
+        """Value of ``board`` and slope of the output unit there; its rows and their x are then at hand."""
+        rows, w = self.indices, self.weights
         self.features.active(board, rows)
         multiplicity(rows, self.features.images, self.x)
-        for j in range(len(rows)):
-            lanes[0, j] = w[np.uint32(rows[j])]
+        first = self.features.begin_of(board.player())
         f = w.dtype.type(0)
         for j in range(len(rows)):
-            f += lanes[0, j]
-            self.p.gather(state, np.uint32(rows[j]), lanes, j)
+            rows[j] += first
+            f += w[np.uint32(rows[j])]
         v = self.unit(f)
-        delta = target - v
         slope = 1.0 if self.output == 0 else 1.0 - v * v if self.output == 1 else v * (1.0 - v)
-        number = lanes.dtype.type
-        update(self.p.with_lr(number(self.lr[0])), lanes, self.x, number(delta), number(slope))
-        for j in range(len(rows)):
-            w[np.uint32(rows[j])] = lanes[0, j]
-            self.p.scatter(lanes, j, state, np.uint32(rows[j]))
-        return delta
+        return v, w.dtype.type(slope)
 
     def target(self, reward: float) -> float:
         """``reward`` on the scale of the output unit."""
@@ -199,11 +245,12 @@ def multiplicity(indices: npt.NDArray[np.int32], images: int, x: Floats) -> None
 
 
 @compilable
-def update(p: Any, lanes: Floats, x: Floats, delta: float, slope: float) -> None:
-    """Apply the rule to every lane."""
-    total = p.sum_total(lanes, x, delta, slope)
-    for j in range(len(x)):
-        w, s = p.update(lanes[0, j], p.load(lanes, j), Transition(delta, slope, x[j], slope * x[j], total))
+def update(p: Any, lanes: Floats, memory: Any, n: int, delta: float, slope: float) -> None:
+    """Apply the rule to the first ``n`` lanes."""
+    total = p.sum_total(lanes, memory, n, delta, slope)
+    x, e = memory.x, memory.e
+    for j in range(n):
+        w, s = p.update(lanes[0, j], p.load(lanes, j), Transition(delta, slope, x[j], e[j], total))
         p.store(lanes, j, w, s)
 
 
@@ -216,17 +263,18 @@ class Fused:
     Args:
         network: the value network, on the CPU.
         optimizer: one of this package's rules, over the network's parameters.
+        traces: kind of eligibility traces, None for lambda 0.
 
     Raises:
         ValueError: for an optimizer without compiled form, or a network on another device.
     """
 
-    def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer) -> None:
+    def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer, traces: Traces | None = None) -> None:
         if not isinstance(optimizer, StepSize):
             raise ValueError(f"engine=fused has no compiled form of {type(optimizer).__name__}; use engine=eager")
         if network.embedding.weight.device.type != "cpu":
             raise ValueError(f"engine=fused runs on device=cpu, not {network.embedding.weight.device}; use engine=eager")
-        self.network, self.optimizer = network, optimizer
+        self.network, self.optimizer, self.traces = network, optimizer, traces
         self._rows = torch.from_numpy(network.features.rows)
         self._compiled: Compiled | None = None
 
@@ -237,17 +285,20 @@ class Fused:
         state = np.empty((len(weights), len(self.optimizer.State._fields)), weights.dtype)  # type: ignore[attr-defined]
         for field, tensor in enumerate(self.optimizer.state_of(param, group)):
             state[:, field] = tensor[self._rows, 0].numpy()
-        features, n = self.network.features.compact, self.network.features.n_features
+        features = self.network.features
+        learning = memory(self.traces, len(weights), features.n_features, features.capacity, weights.dtype)
         floats = [weights.dtype.type(v) if isinstance(v, float) else v for v in self.optimizer.hyper(group)]
+        hyper = [v.numpy() if isinstance(v, Tensor) else v for v in floats]  # shared numbers: the same memory
         self._compiled = Compiled(
-            features=features,
-            p=self.optimizer.Params(*floats),
+            features=features.compact,
+            p=self.optimizer.Params(*hyper),
             output=OUTPUTS.index(self.network.output),
             weights=weights,
             state=state,
-            indices=np.zeros(n, np.int32),
-            x=np.zeros(n, weights.dtype),
-            lanes=np.zeros((1 + state.shape[1], n), weights.dtype),
+            indices=np.zeros(features.n_features, np.int32),
+            x=np.zeros(features.n_features, weights.dtype),
+            memory=learning,
+            lanes=np.zeros((1 + state.shape[1], len(learning.rows)), weights.dtype),
             lr=np.array([group["lr"]]),
         )
         return self._compiled

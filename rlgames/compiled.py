@@ -47,6 +47,7 @@ def compilable(function: F) -> F:
 def value(cls: C) -> C:
     """Let compiled code call the public methods of the NamedTuple ``cls``."""
     full_name(cls)
+    check_names(cls)
     for name, member in vars(cls).items():
         if inspect.isfunction(member) and not name.startswith("_"):
             _bridge(name, member)
@@ -58,12 +59,23 @@ def full_name(cls: type) -> None:
     cls.__name__ = f"{cls.__module__}.{cls.__qualname__}"
 
 
-_bridged: set[str] = set()
+_bridged: set[str] = set()  # names of methods
+_fields: set[str] = set()
+
+
+def check_names(cls: Any) -> None:
+    """Remember the fields of the NamedTuple ``cls``; for compiled code a method of one value hides the field of another.
+
+    Raises:
+        TypeError: if a field has the name of a method.
+    """
+    _fields.update(cls._fields)
+    if _fields & _bridged:
+        raise TypeError(f"{cls}: {', '.join(_fields & _bridged)} is both a field and a method of compiled values; rename one")
 
 
 def _bridge(name: str, member: Callable[..., Any]) -> None:
     if name not in _bridged:
-        _bridged.add(name)
         bridge(name, member, lambda self, *args: getattr(self.instance_class, name, None))
 
 
@@ -76,6 +88,7 @@ def bridge(name: str, like: Callable[..., Any], choose: Callable[..., Any]) -> N
         choose: gets the compiler's types of the arguments and returns the function to compile, or None.
     """
 
+    _bridged.add(name)
 
     def bare_choice(*args: Any) -> Any:
         function = choose(*args)
@@ -208,6 +221,7 @@ _NAMES: dict[Any, Callable[..., Any]] = {
     torch.minimum: lambda x, y: min(x, y),
     torch.maximum: lambda x, y: max(x, y),
     torch.where: lambda c, x, y: x if c else y,
+    torch.clamp: lambda x, low, high: min(max(x, low), high),
     torch.clamp_min: lambda x, y: max(x, y),
     torch.clamp_max: lambda x, y: min(x, y),
 }

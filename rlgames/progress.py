@@ -7,8 +7,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from rich.progress import BarColumn, Progress, TextColumn
 
 LINE_EVERY = 10.0  # seconds
 
@@ -18,10 +17,12 @@ class ProgressBar:
 
     def __init__(self, games: int, total: int) -> None:
         self._console = Console(soft_wrap=True, highlight=False)
-        self._total, self._last = total, (time.monotonic(), games)
-        self._bar = _bar(self._console) if self._console.is_terminal and not self._console.is_dumb_terminal else None
-        if self._bar:
-            self._task = self._bar.add_task("", total=total, completed=games, success="-", epsilon=0.0)
+        self._games, self._total, self._line_at = games, total, time.monotonic()
+        self._bar = None
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            columns = (BarColumn(), TextColumn("{task.description}"))
+            self._bar = Progress(*columns, console=self._console, transient=True)
+            self._task = self._bar.add_task("", total=total, completed=games)
 
     def __enter__(self) -> Self:
         if self._bar:
@@ -32,20 +33,24 @@ class ProgressBar:
         if self._bar:
             self._bar.stop()
 
-    def update(self, games: int, success: float | None, epsilon: float) -> None:
-        """Show that ``games`` have been played, the last success rate and the present epsilon."""
+    def update(self, games: int, seconds: float, success: float | None, epsilon: float) -> None:
+        """Show how far the run is.
+
+        Args:
+            games: games played in all.
+            seconds: how long the games of this process took, evaluations apart.
+            success: the last success rate, None before the first evaluation.
+            epsilon: the present chance of exploratory moves.
+        """
+        speed = (games - self._games) / seconds if seconds > 0 else 0.0
+        left = _duration((self._total - games) / speed) if speed > 0 else "-"
         rate = "-" if success is None else f"{100 * success:.1f} %"
+        text = f"{games:,}/{self._total:,} games, {speed:,.0f}/s, {left} left, success {rate}, epsilon {epsilon:.3g}"
         if self._bar:
-            self._bar.update(self._task, completed=games, success=rate, epsilon=epsilon)
-            return
-        now = time.monotonic()
-        then, before = self._last
-        if now - then >= LINE_EVERY:
-            speed = (games - before) / (now - then)
-            left = _duration((self._total - games) / speed) if speed > 0 else "-"
-            done = f"{games:,} of {self._total:,} games"
-            self.print(f"{done}, {speed:,.0f} games/s, {left} left, success {rate}, epsilon {epsilon:.3g}")
-            self._last = now, games
+            self._bar.update(self._task, completed=games, description=text)
+        elif time.monotonic() - self._line_at >= LINE_EVERY:
+            self.print(text)
+            self._line_at = time.monotonic()
 
     def print(self, line: str) -> None:
         """Print a line above the bar."""
@@ -60,26 +65,6 @@ def success_text(row: Mapping[str, Any], protocol: str) -> str:
         return "not measured"
     success, low, high = (f"{100 * figure:.1f}" for figure in figures if figure is not None)
     return f"{success} % (95 % interval {low} to {high} %)"
-
-
-def _bar(console: Console) -> Progress:
-    return Progress(
-        BarColumn(bar_width=None),
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f} games"),
-        _Speed(),
-        TimeRemainingColumn(compact=True),
-        TextColumn("success {task.fields[success]}"),
-        TextColumn("epsilon {task.fields[epsilon]:.3g}"),
-        console=console,
-        expand=True,
-    )
-
-
-class _Speed(ProgressColumn):
-    """Games per second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f} games/s" if task.speed else "- games/s")
 
 
 def _duration(seconds: float) -> str:

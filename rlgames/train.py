@@ -74,7 +74,7 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
     if saved:
         network.load_state_dict(saved["network"])
         optimizer.load_state_dict(saved["optimizer"])
-    agent = {"fused": Fused, "eager": Eager}[cfg.engine](network, optimizer)
+    agent = {"fused": Fused, "eager": Eager}[cfg.engine](network, optimizer, learner.traces)
     return Learning(game, features, network, learner, optimizer, agent)
 
 

@@ -77,7 +77,8 @@ class Trainer:
             self.progress = Progress(**saved["progress"])
         self.lr = float(player.optimizer.defaults["lr"])  # in the groups it changes with the schedule
         self.folder = records.claim_folder(cfg, player.game.name)
-        self._logged = self.progress.games, self.progress.seconds["wall_seconds"]
+        self._began = self.progress.seconds["wall_seconds"]
+        self._logged = self.progress.games, self._began
         self._saved_at, self._stored = time.monotonic(), True
 
     def run(self) -> dict[str, Any]:
@@ -129,7 +130,7 @@ class Trainer:
         if p.games % log_every == 0 or p.games == cfg.games:
             self._log()
         success = p.rows[-1].get(f"success_{self.headline}") if p.rows else None
-        self.bar.update(p.games, success, self._schedule("epsilon"))
+        self.bar.update(p.games, p.seconds["wall_seconds"] - self._began, success, self._schedule("epsilon"))
 
     def _learn(self, games: int) -> Episodes:
         self._stored = False

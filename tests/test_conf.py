@@ -22,7 +22,7 @@ def words_for(group, name):
     if group == "game" or (group, name) == ("features", "ntuples"):
         return [*words, "engine=eager", *(["features.length=3"] if name != "tictactoe" else [])]
     if group == "experiment":
-        return [*words, "engine=eager"]
+        return [*words, "engine=eager", "features.length=3"]
     if group == "opponent":
         words.remove("opponent=random")
     if group == "evaluation":
@@ -105,3 +105,10 @@ def test_schedules_may_be_numbers_or_nodes():
 def test_configurations_hold_plain_values():
     assert isinstance(load().game, DictConfig)
     assert "hydra" not in load()
+
+
+def test_an_experiment_beats_the_defaults_and_the_command_line_beats_both():
+    cfg = load("+experiment=bagheri2015_tdl")
+    assert (cfg.games, cfg.optimizer._target_, cfg.evaluation.second) == (2_000_000, "rlgames.optim.tdl.TDL", 0)
+    cfg = load("+experiment=bagheri2015_tdl", "optimizer=tcl", "games=5", "hydra/job_logging=stdout")
+    assert (cfg.games, cfg.optimizer._target_, cfg.learner.lr) == (5, "rlgames.optim.tcl.TCL", 1.0)

@@ -5,9 +5,9 @@ import signal
 
 import pytest
 import torch
+from conftest import QUICK, last_checkpoint, result
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from conftest import QUICK, last_checkpoint, result
 from rlgames import records, trainer
 from rlgames.build import load
 from rlgames.cli import Interrupted
@@ -165,10 +165,11 @@ def test_a_full_disk_loses_nothing(quick, tmp_path, monkeypatch):
     def full(_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with monkeypatch.context() as patch, pytest.raises(OSError, match=r"No space left.*games_0+8\.pt"):
+    with monkeypatch.context() as patch:
         save = trainer.checkpoint.save
         patch.setattr(trainer.checkpoint, "save", lambda *args: (patch.setattr(os, "fsync", full), save(*args)))
-        quick("resume=run", "games=8", run_dir=None)
+        with pytest.raises(OSError, match=r"No space left.*games_0+8\.pt"):
+            quick("resume=run", "games=8", run_dir=None)
     assert_equal(last_checkpoint(tmp_path / "run"), before)
     assert not list((tmp_path / "run").rglob("*.tmp"))
 

@@ -59,9 +59,13 @@ class CompactNTuples(NamedTuple):
         """How the compact rows change from ``board`` to the board after ``move``; ``[n_features]``."""
         return self.steps[move, board.play(move).code(move)]
 
+    def begin_of(self, player: int) -> int:
+        """The first compact row of the tables for boards with ``player`` to move."""
+        return self.second if player < 0 else 0
+
     def tables(self, table: npt.NDArray[Any], player: int) -> npt.NDArray[Any]:
         """The part of ``table`` for boards with ``player`` to move."""
-        first = self.second if player < 0 else 0
+        first = self.begin_of(player)
         return table[first : first + self.table_size]
 
 
@@ -80,6 +84,7 @@ class NTuples:
         tuples: the cells of every tuple.
         size: number of table rows, sum of P^n over tuples, times two with a table per player.
         n_features: number of indices of a board.
+        capacity: the most rows that a game can touch.
         compact: the compiled side.
         rows: ``[compact rows]`` int64, the row of every compact row.
 
@@ -109,6 +114,7 @@ class NTuples:
         self._symmetries = np.array(game.symmetries if symmetric else game.symmetries[:1])
         self._two = table_per_player
         self.n_features = len(self.tuples) * len(self._symmetries)
+        self.capacity = self.n_features * game.n_cells
         self._lines = np.zeros((game.n_parts, game.n_codes, self.n_features), np.int64)
         compact = np.zeros_like(self._lines)
         rows, first_row, first_compact = [], 0, 0
@@ -162,6 +168,8 @@ class NTuples:
         return rows
 
     def _check(self, n_cells: int, states: int, sets: int) -> None:
+        if not self.tuples:
+            raise ValueError("features.tuples is empty; at least one tuple is needed")
         for cells in self.tuples:
             if not cells:
                 raise ValueError("features.tuples has a tuple without cells")

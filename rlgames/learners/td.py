@@ -9,6 +9,7 @@ import numpy.typing as npt
 from rlgames.compiled import compilable
 from rlgames.policy import best_move, random_move
 from rlgames.schedules import Constant
+from rlgames.traces import Traces
 
 Schedule = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
 
@@ -34,14 +35,26 @@ class Episodes(NamedTuple):
         return Episodes(*(a + b for a, b in zip(self, other, strict=True)))
 
 
+TRACES = {  # replacing, resetting
+    "et": (False, False),
+    "res": (False, True),
+    "rep": (True, False),
+    "rr": (True, True),
+}
+
+
 class TD:
-    """TD(0) by self-play: every position learns from the value of the one that follows it.
+    """TD(lambda) by self-play: every position, and to a decaying degree those before it, learns from the one that follows.
 
     Args:
         game: the game.
         epsilon: chance of an exploratory move, per game played.
         lr: factor on the optimizer's lr, per game played.
         gamma: discount per ply, 0 to 1.
+        lambda_: decay of the eligibility traces per ply, 0 to 1.
+        traces: ``et`` accumulating, ``rep`` replacing, ``res`` accumulating and ended by exploratory moves, ``rr`` both
+            (Thill 2015, table 5.2).
+        threshold: traces below it are dropped.
         win_decay: a win after n plies is worth 1 - win_decay * n; the article has 0, the authors' program 0.01.
 
     Raises:
@@ -54,13 +67,20 @@ class TD:
         epsilon: Schedule = Constant(0.1),  # noqa: B008
         lr: Schedule = Constant(1.0),  # noqa: B008
         gamma: float = 1.0,
+        lambda_: float = 0.0,
+        traces: str = "et",
+        threshold: float = 0.0,
         win_decay: float = 0.0,
     ) -> None:
-        if not 0 <= gamma <= 1:
-            raise ValueError(f"learner.gamma is {gamma}; allowed are numbers from 0 to 1")
+        for name, number in (("gamma", gamma), ("lambda_", lambda_), ("threshold", threshold)):
+            if not 0 <= number <= 1:
+                raise ValueError(f"learner.{name} is {number}; allowed are numbers from 0 to 1")
+        if traces not in TRACES:
+            raise ValueError(f"learner.traces is {traces!r}; allowed are {', '.join(TRACES)}")
         if not 0 <= win_decay * game.n_cells < 1:
             raise ValueError(f"learner.win_decay is {win_decay}; allowed are numbers from 0 to 1 / {game.n_cells}")
         self.game, self.epsilon, self.lr, self.gamma, self.win_decay = game, epsilon, lr, gamma, win_decay
+        self.traces = Traces(gamma * lambda_, *TRACES[traces], threshold) if gamma * lambda_ else None
 
     def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play and learn from ``games`` games, of which ``first_game`` were played before.
@@ -92,12 +112,13 @@ class TD:
 def play_game(
     agent: Any, board: Any, epsilon: float, gamma: float, win_decay: float, rng: np.random.Generator
 ) -> tuple[int, int, int, float]:
-    """Play one game against itself and learn from it: table 1 of the article, with lambda = 0.
+    """Play one game against itself and learn from it: table 1 of the article.
 
     Returns:
         The winner (+1, -1 or 0), plies, updates, and the sum of |td_error|.
     """
     plies, updates, errors = 0, 0, 0.0
+    agent.begin()
     while not board.over():
         explore = rng.random() < epsilon
         if explore:
@@ -112,6 +133,8 @@ def play_game(
         if not explore or after.over():  # an exploratory move says nothing about the value of the board it left
             updates += 1
             errors += abs(agent.learn(board, target))
+        else:
+            agent.explored(board)
         board = after
         plies += 1
     return board.winner(), plies, updates, errors

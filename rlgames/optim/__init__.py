@@ -1,7 +1,35 @@
 """Step-size rules as torch optimizers, one file per family."""
 
+from rlgames.optim.alpha_bounds import AlphaBounds
+from rlgames.optim.autostep import Autostep
+from rlgames.optim.idbd import IDBD, IDBDnl
+from rlgames.optim.k1 import ELK1, K1
+from rlgames.optim.obgd import AdaptiveObGD, ObGD
+from rlgames.optim.rprop import IRpropMinus, IRpropPlus, RpropMinus, RpropPlus
+from rlgames.optim.smd import SMD
 from rlgames.optim.step_size import StepSize, Transition
 from rlgames.optim.tcl import TCL, TCLEXP, TCLPL, TCLDelta
 from rlgames.optim.tdl import TDL
 
-__all__ = ["TCL", "TCLEXP", "TCLPL", "TDL", "StepSize", "TCLDelta", "Transition"]
+__all__ = [
+    "ELK1",
+    "IDBD",
+    "K1",
+    "SMD",
+    "TCL",
+    "TCLEXP",
+    "TCLPL",
+    "TDL",
+    "AdaptiveObGD",
+    "AlphaBounds",
+    "Autostep",
+    "IDBDnl",
+    "IRpropMinus",
+    "IRpropPlus",
+    "ObGD",
+    "RpropMinus",
+    "RpropPlus",
+    "StepSize",
+    "TCLDelta",
+    "Transition",
+]

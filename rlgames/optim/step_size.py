@@ -7,7 +7,8 @@ A rule is a subclass of ``StepSize`` with up to four short functions of its hype
 * ``initial(p)`` returns the state of an untouched weight.
 * ``step_size(p, s)`` returns the effective step size of a weight (what dashboards show).
 * ``total(p, w, s, t)``, only where a rule needs a sum over the active weights: the summand. ``update`` finds the sum in
-  ``t.total``.
+  ``t.sum``.
+* ``adapt(p, s, t)``, only where the sum is one of new state: the state that ``total`` and ``update`` both begin with.
 
 Convention: gradients are those of the **value**, and rules **add**: w <- w + step size * td_error * gradient.
 """
@@ -22,7 +23,8 @@ import torch
 from numba import types
 from torch import Tensor
 
-from rlgames.compiled import bridge, depends_on, full_name, single_precision
+from rlgames.compiled import bridge, check_names, depends_on, full_name, single_precision
+from rlgames.traces import Traces, add_trace
 
 
 class Transition(NamedTuple):
@@ -33,18 +35,26 @@ class Transition(NamedTuple):
         slope: derivative of the output unit at the current value (1 for linear units).
         x: gradient of the sum before the output unit, i.e. the feature; 0 where the weight is not active.
         e: eligibility trace; without traces the gradient of the value, slope * x.
-        total: sum over the active weights of what the rule's ``total`` returns.
+        sum: over the active weights, of what the rule's ``total`` returns.
     """
 
     delta: Any
     slope: Any
     x: Any
     e: Any
-    total: Any
+    sum: Any
+
+
+Number = float | Tensor
 
 
 class NoState(NamedTuple):
     """The state of a rule that remembers nothing."""
+
+
+def _no_total(p: Any, w: Any, s: Any, t: Transition) -> Any:
+    """Summand of ``t.sum`` of rules without sums."""
+    return 0.0
 
 
 class StepSize(torch.optim.Optimizer):
@@ -55,11 +65,16 @@ class StepSize(torch.optim.Optimizer):
 
     Attributes:
         State: NamedTuple of what the rule remembers per weight; its fields name the tensors in ``optimizer.state``.
-        Params: NamedTuple of the hyper-parameters, made from the constructor.
+        Params: NamedTuple of the hyper-parameters, made from the constructor, then the ``shared`` numbers.
+        shared: names of numbers that all weights of a parameter group share. They start at 0; in ``p`` each is an array
+            without axes, kept in the state of the group's first parameter: ``p.name[()]`` reads it and may be assigned.
+        units: output units for which the rule is derived.
     """
 
     State: ClassVar[type] = NoState
     Params: ClassVar[type]
+    shared: ClassVar[tuple[str, ...]] = ()
+    units: ClassVar[tuple[str, ...]] = ("identity", "tanh", "sigmoid")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -79,10 +94,12 @@ class StepSize(torch.optim.Optimizer):
         """Effective step size of a weight with state ``s``."""
         return p.lr + 0 * sum(s)
 
+    total = staticmethod(_no_total)
+
     @staticmethod
-    def total(p: Any, w: Any, s: Any, t: Transition) -> Any:
-        """Summand of ``t.total``; rules without sums leave it at 0."""
-        return 0.0
+    def adapt(p: Any, s: Any, t: Transition) -> Any:
+        """The state with that part renewed which ``total`` needs."""
+        return s
 
     @staticmethod
     def update(p: Any, w: Any, s: Any, t: Transition) -> tuple[Any, Any]:
@@ -91,7 +108,11 @@ class StepSize(torch.optim.Optimizer):
 
     def hyper(self, group: dict[str, Any]) -> Any:
         """The hyper-parameters of a parameter group as the value that ``update`` receives."""
-        return self.Params(*(group[name] for name in self.Params._fields))  # type: ignore[attr-defined]
+        first = group["params"][0]
+        for name in self.shared:
+            self.state[first].setdefault(name, first.detach().new_zeros(()))
+        shared = {name: self.state[first][name] for name in self.shared}
+        return self.Params(**{name: group[name] for name in self.defaults}, **shared)
 
     def state_of(self, param: Tensor, group: dict[str, Any]) -> Any:
         """The state tensors of ``param``, in its shape, made on first use."""
@@ -103,12 +124,19 @@ class StepSize(torch.optim.Optimizer):
         return type(initial)(*(state[name] for name in initial._fields))
 
     @overload  # type: ignore[override]
-    def step(self, delta: float | Tensor, slope: float | Tensor = 1.0) -> None: ...
+    def step(self, delta: Number, slope: Number = 1.0, *, traces: Traces | None = None) -> None: ...
     @overload
-    def step(self, delta: float | Tensor, slope: float | Tensor = 1.0, *, closure: Callable[[], float]) -> float: ...
+    def step(
+        self, delta: Number, slope: Number = 1.0, *, traces: Traces | None = None, closure: Callable[[], float]
+    ) -> float: ...
     @torch.no_grad()
     def step(
-        self, delta: float | Tensor, slope: float | Tensor = 1.0, *, closure: Callable[[], float] | None = None
+        self,
+        delta: Number,
+        slope: Number = 1.0,
+        *,
+        traces: Traces | None = None,
+        closure: Callable[[], float] | None = None,
     ) -> float | None:
         """Learn from one TD error.
 
@@ -116,6 +144,7 @@ class StepSize(torch.optim.Optimizer):
             delta: TD error, or target minus prediction in supervised learning.
             slope: derivative of the output unit, if ``grad`` holds the gradient of the sum before the unit instead of the
                 gradient of the value.
+            traces: let weights learn that were active before too; None for lambda 0.
             closure: computes the gradients (called once, with gradients enabled); its result is returned.
 
         Raises:
@@ -128,52 +157,79 @@ class StepSize(torch.optim.Optimizer):
         for name, number in (("delta", delta), ("slope", slope)):
             if not torch.isfinite(torch.as_tensor(number, dtype=torch.float64)).all():
                 raise ValueError(f"{name} is {float(number)}; a step needs a finite number")
+        if traces is not None:
+            self.add_traces(traces, slope)
         for group in self.param_groups:
             self._step_group(group, delta, slope)
         return result
 
-    def _step_group(self, group: dict[str, Any], delta: float | Tensor, slope: float | Tensor) -> None:
+    @torch.no_grad()
+    def add_traces(self, traces: Traces, slope: Number = 1.0) -> None:
+        """Let the traces decay and add the gradients of the value, without learning; ``step`` does so by itself."""
+        for param in (param for group in self.param_groups for param in group["params"]):
+            if param.grad is not None:
+                gradient = param.grad.coalesce() if param.grad.is_sparse else param.grad
+                self.state[param]["trace"] = add_trace(self.state[param].get("trace"), gradient * slope, traces)
+
+    def end_traces(self) -> None:
+        """Forget all traces: an episode begins."""
+        for state in self.state.values():
+            state.pop("trace", None)
+
+    def _step_group(self, group: dict[str, Any], delta: Number, slope: Number) -> None:
         p = self.hyper(group)
         parts = []
         for param in group["params"]:
             if param.grad is None:
                 continue
             state = self.state_of(param, group)
-            i, x = _active(param.grad)
+            i, x, e = _eligible(param.grad, self.state[param].get("trace"), slope)
             s = type(state)(*(tensor[i] for tensor in state))
-            parts.append((param, state, i, param[i], s, Transition(delta, slope, x, slope * x, 0.0)))
+            parts.append((param, state, i, param[i], s, Transition(delta, slope, x, e, 0.0)))
         total = sum(torch.as_tensor(p.total(w, s, t)).sum() for *_, w, s, t in parts)
         for param, state, i, w, s, t in parts:
-            param[i], new = p.update(w, s, t._replace(total=total))
+            param[i], new = p.update(w, s, t._replace(sum=total))
             for tensor, values in zip(state, new, strict=True):
                 tensor[i] = values
 
 
-def _active(grad: Tensor) -> tuple[Any, Tensor]:
-    """Indices of the active entries and the gradient there; a sparse gradient is made unique, a dense one taken whole."""
+def _eligible(grad: Tensor, trace: Tensor | None, slope: Number) -> tuple[Any, Tensor, Tensor]:
+    """Indices of the entries that learn, the gradient there (0 where only the trace is not), and the trace.
+
+    A sparse gradient is made unique, because rules are not linear in x and must meet a weight once; a dense one is taken
+    whole.
+    """
     if not grad.is_sparse:
-        return ..., grad
-    grad = grad.coalesce()  # rules are not linear in x, so a weight must be met once
-    return grad.indices()[0], grad.values()
+        return ..., grad, slope * grad if trace is None else trace
+    grad = grad.coalesce()
+    i, x = grad.indices()[0], grad.values()
+    if trace is None:
+        return i, x, slope * x
+    eligible, e = trace.indices()[0], trace.values()
+    all_x = torch.zeros_like(e)
+    all_x[torch.searchsorted(eligible, i)] = x  # both are sorted, and what is active is eligible
+    return eligible, all_x, e
 
 
 # ---- the compiled side: the hyper-parameters carry the rule, so that compiled code finds it by their type
 
-_RULE_FUNCTIONS = ("update", "total", "step_size")  # in single precision under the name "single_..." as well
+_RULE_FUNCTIONS = ("update", "total", "adapt", "step_size")  # in single precision under the name "single_..." as well
 
 
 def _params_class(rule: type[StepSize]) -> type:
     """NamedTuple of the constructor's hyper-parameters whose methods are the rule's functions."""
     names = [name for name in inspect.signature(rule.__init__).parameters if name not in ("self", "params", "hyper")]
-    cls: Any = namedtuple("Params", names)  # type: ignore[misc]  # noqa: PYI024
+    cls: Any = namedtuple("Params", (*names, *rule.shared))  # type: ignore[misc]  # noqa: PYI024
     cls.__module__, cls.__qualname__ = rule.__module__, f"{rule.__qualname__}.Params"
     full_name(cls)
+    for fields in (cls, rule.State):
+        check_names(fields)
     for name in _RULE_FUNCTIONS:
         setattr(cls, name, getattr(rule, name))
         setattr(cls, f"single_{name}", single_precision(getattr(rule, name)))
     for name, function in _access(cls, rule.State).items():
         setattr(cls, name, function)
-    cls.sum_total = _sum_total if "total" in {n for c in rule.__mro__[:-1] if c.__name__ != "StepSize" for n in vars(c)} else _no_sum
+    cls.sum_total = _no_sum if rule.total is _no_total else _sum_total
     return cls  # type: ignore[no-any-return]
 
 
@@ -204,16 +260,17 @@ def with_lr(self, lr):
     return {name: scope[name] for name in ("load", "store", "gather", "scatter", "with_lr")}
 
 
-def _sum_total(self: Any, lanes: Any, x: Any, delta: Any, slope: Any) -> Any:
-    """Sum of the rule's ``total`` over the active weights; a weight that fills x lanes counts once."""
-    total = delta * 0
-    for j in range(len(x)):
-        t = Transition(delta, slope, x[j], slope * x[j], total)
-        total += self.total(lanes[0, j], self.load(lanes, j), t) / x[j]
+def _sum_total(self: Any, lanes: Any, memory: Any, n: Any, delta: Any, slope: Any) -> Any:
+    """Sum of the rule's ``total`` over the first ``n`` lanes; a weight that fills x lanes counts once."""
+    zero = total = delta * 0
+    x, e = memory.x, memory.e
+    for j in range(n):
+        part = self.total(lanes[0, j], self.load(lanes, j), Transition(delta, slope, x[j], e[j], zero))
+        total += part if memory.distinct else part / x[j]
     return total
 
 
-def _no_sum(self: Any, lanes: Any, x: Any, delta: Any, slope: Any) -> Any:
+def _no_sum(self: Any, lanes: Any, memory: Any, n: Any, delta: Any, slope: Any) -> Any:
     """The sum of a rule without ``total``."""
     return delta * 0
 
@@ -246,3 +303,26 @@ def positive(name: str, number: float, *, zero: bool = False) -> float:
     if not ok or number < 0 or (number == 0 and not zero):
         raise ValueError(f"optimizer.{name} is {number!r}; it must be a finite number {'of at least' if zero else 'above'} 0")
     return float(number)
+
+
+def between(name: str, number: float, low: float, high: float) -> float:
+    """``number`` if it is from ``low`` to ``high``.
+
+    Raises:
+        ValueError: naming the hyper-parameter, its value and what is allowed.
+    """
+    ok = not isinstance(number, bool) and isinstance(number, int | float) and low <= number <= high
+    if not ok:
+        raise ValueError(f"optimizer.{name} is {number!r}; it must be a number from {low} to {high}")
+    return float(number)
+
+
+def flag(name: str, value: bool) -> bool:
+    """``value`` if it is True or False.
+
+    Raises:
+        ValueError: naming the hyper-parameter and its value.
+    """
+    if not isinstance(value, bool):
+        raise ValueError(f"optimizer.{name} is {value!r}; it must be true or false")
+    return value

@@ -1,0 +1,100 @@
+"""IDBD: every weight learns its own step size by gradient descent on the logarithm of it (Sutton 1992; Koop 2008)."""
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import torch
+
+from rlgames.optim.step_size import StepSize, Transition, flag, positive
+
+
+class LogStepSize(NamedTuple):
+    """State per weight: β logarithm of the step size, h decaying sum of the recent weight changes."""
+
+    beta: Any
+    h: Any
+
+
+class IDBD(StepSize):
+    """Incremental Delta-Bar-Delta (Sutton 1992, fig. 2), for linear units.
+
+    β ← β + θ δ e h,   α = exp(β),   w ← w + α δ e,   h ← h [1 - α e x]⁺ + α δ e
+
+    [.]⁺ is max(0, .). With a unit of slope y' the gradient y' x takes the place of x. β starts at ln(lr): an lr that changes
+    later acts only on parameters that were never stepped, as in ``torch.optim.Rprop``.
+
+    Args:
+        params: parameters or groups of them.
+        lr: initial step size of every weight, > 0 (published: 0.0067, β = -5).
+        theta: meta step size θ, >= 0; at 0 all step sizes stay at lr.
+        guards: |change of β| <= 2 and β >= -10 (or where it started, if lower). They stand in the authors' Connect-4 program
+            that made the published curves and in no paper; False is Sutton's rule.
+
+    Raises:
+        ValueError: for hyper-parameters out of range.
+    """
+
+    State = LogStepSize
+    units = ("identity",)
+
+    def __init__(self, params: Iterable[Any], lr: float = 0.0067, theta: float = 3.0, guards: bool = True) -> None:
+        theta = positive("theta", theta, zero=True)
+        super().__init__(params, lr=positive("lr", lr), theta=theta, guards=flag("guards", guards))
+
+    @staticmethod
+    def initial(p: Any) -> LogStepSize:
+        """β = ln(lr), h = 0."""
+        return LogStepSize(math.log(p.lr), 0.0)
+
+    @staticmethod
+    def step_size(p: Any, s: LogStepSize) -> Any:
+        """exp(β)."""
+        return torch.exp(s.beta)
+
+    @staticmethod
+    def adapt(p: Any, s: LogStepSize, t: Transition) -> LogStepSize:
+        """The new β."""
+        change = p.theta * t.delta * t.e * s.h
+        if p.guards:
+            change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - s.beta, 0))
+        return LogStepSize(s.beta + change, s.h)
+
+    @staticmethod
+    def update(p: Any, w: Any, s: LogStepSize, t: Transition) -> tuple[Any, LogStepSize]:
+        """See the class."""
+        s = p.adapt(s, t)
+        alpha = torch.exp(s.beta)
+        step = alpha * t.delta * t.e
+        return w + step, LogStepSize(s.beta, s.h * torch.relu(1 - alpha * t.e * t.slope * t.x) + step)
+
+
+class IDBDnl(IDBD):
+    """IDBD for logistic units and the cross-entropy loss (Koop 2008; Thill 2015, eq. 3.45). Targets are from 0 to 1.
+
+    β ← β + θ δ x h,   α = exp(β),   w ← w + α δ x,   h ← h [1 - α V (1 - V) x²]⁺ + α δ x
+
+    The slope V (1 - V) of the unit stands in the decay of h only. As a plain torch optimizer: ``grad`` is the gradient of the
+    sum before the unit, and ``step(delta, slope)`` is told V (1 - V).
+    """
+
+    units = ("sigmoid",)
+
+    def __init__(self, params: Iterable[Any], lr: float = 0.0302, theta: float = 3.1, guards: bool = True) -> None:
+        super().__init__(params, lr, theta, guards)
+
+    @staticmethod
+    def adapt(p: Any, s: LogStepSize, t: Transition) -> LogStepSize:
+        """The new β."""
+        change = p.theta * t.delta * t.x * s.h
+        if p.guards:
+            change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - s.beta, 0))
+        return LogStepSize(s.beta + change, s.h)
+
+    @staticmethod
+    def update(p: Any, w: Any, s: LogStepSize, t: Transition) -> tuple[Any, LogStepSize]:
+        """See the class."""
+        s = p.adapt(s, t)
+        alpha = torch.exp(s.beta)
+        step = alpha * t.delta * t.x
+        return w + step, LogStepSize(s.beta, s.h * torch.relu(1 - alpha * t.slope * torch.square(t.x)) + step)

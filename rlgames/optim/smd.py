@@ -1,0 +1,68 @@
+"""Stochastic meta-descent: IDBD with the whole curvature instead of its diagonal (Schraudolph 1999; Thill 2015)."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import torch
+
+from rlgames.optim.step_size import StepSize, Transition, between, flag, positive
+
+
+class Gains(NamedTuple):
+    """State per weight: α step size, h decaying sum of the recent weight changes."""
+
+    alpha: Any
+    h: Any
+
+
+class SMD(StepSize):
+    """Stochastic meta-descent for logistic units and the cross-entropy loss (Thill 2015, A.4). Targets are from 0 to 1.
+
+    α ← α max(1/2, 1 + θ δ x h),   w ← w + α δ x,   h ← μ h - μ α V (1 - V) x Σ h x + α δ x
+
+    Where x is 0 nothing changes, not even h for μ < 1. As a plain torch optimizer: ``grad`` is the gradient of the sum before
+    the unit, and ``step(delta, slope)`` is told V (1 - V).
+
+    Args:
+        params: parameters or groups of them.
+        lr: initial step size of every weight, > 0.
+        theta: meta step size θ, >= 0.
+        mu: what h keeps per step, 0 to 1.
+        extra_x: sum x² h, as the authors' Connect-4 program does, instead of the published x h. It differs only where an
+            index stands twice (x = 2, symmetric boards).
+
+    Raises:
+        ValueError: for hyper-parameters out of range.
+    """
+
+    State = Gains
+    units = ("sigmoid",)
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 0.0302, theta: float = 3.1, mu: float = 1.0, extra_x: bool = False
+    ) -> None:
+        lr, theta = positive("lr", lr), positive("theta", theta, zero=True)
+        super().__init__(params, lr=lr, theta=theta, mu=between("mu", mu, 0, 1), extra_x=flag("extra_x", extra_x))
+
+    @staticmethod
+    def initial(p: Any) -> Gains:
+        """α = lr, h = 0."""
+        return Gains(p.lr, 0.0)
+
+    @staticmethod
+    def step_size(p: Any, s: Gains) -> Any:
+        """α."""
+        return s.alpha
+
+    @staticmethod
+    def total(p: Any, w: Any, s: Gains, t: Transition) -> Any:
+        """Summand of Σ h x."""
+        return s.h * t.x * t.x if p.extra_x else s.h * t.x
+
+    @staticmethod
+    def update(p: Any, w: Any, s: Gains, t: Transition) -> tuple[Any, Gains]:
+        """See the class."""
+        alpha = s.alpha * torch.clamp_min(1 + p.theta * t.delta * t.x * s.h, 0.5)
+        step = alpha * t.delta * t.x
+        h = p.mu * (s.h - alpha * t.slope * t.x * t.sum) + step
+        return w + step, Gains(alpha, torch.where(t.x != 0, h, s.h))
