@@ -75,7 +75,7 @@ class Eager:
             f.sum().backward()  # type: ignore[no-untyped-call]
             self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces)
         else:
-            (-delta * v.sum()).backward()  # the gradient of half the squared TD error, the target being fixed
+            (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, the target being fixed
             self.optimizer.step()
         return delta
 
@@ -173,7 +173,7 @@ class Compiled(NamedTuple):
             sums[k], sums[k1], sums[k2], sums[k3], sums[k4], sums[k5], sums[k6] = s0, s1, s2, s3, s4, s5, s6
         return sums
 
-    def unit(self, f: float) -> float:
+    def unit(self, f: Any) -> Any:
         """Value of the sum ``f``."""
         return f if self.output == 0 else math.tanh(f) if self.output == 1 else 1.0 / (1.0 + math.exp(-f))
 
@@ -194,7 +194,7 @@ class Compiled(NamedTuple):
         for j in range(n):
             w[np.uint32(rows[j])] = lanes[0, j]
             self.p.scatter(lanes, j, self.state, np.uint32(rows[j]))
-        return delta
+        return delta  # type: ignore[no-any-return]
 
     def explored(self, board: Any) -> None:
         """An exploratory move was made in ``board``."""
@@ -204,7 +204,7 @@ class Compiled(NamedTuple):
             _, slope = self.look(board)
             self.memory.add(self.indices, self.x, slope)
 
-    def look(self, board: Any) -> tuple[float, float]:
+    def look(self, board: Any) -> tuple[Any, Any]:
         """Value of ``board`` and slope of the output unit there; its rows and their x are then at hand."""
         rows, w = self.indices, self.weights
         self.features.active(board, rows)
@@ -245,7 +245,7 @@ def multiplicity(indices: npt.NDArray[np.int32], images: int, x: Floats) -> None
 
 
 @compilable
-def update(p: Any, lanes: Floats, memory: Any, n: int, delta: float, slope: float) -> None:
+def update(p: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -> None:
     """Apply the rule to the first ``n`` lanes."""
     total = p.sum_total(lanes, memory, n, delta, slope)
     x, e = memory.x, memory.e

@@ -154,8 +154,10 @@ def _cache_folder() -> str | None:
 
 @functools.cache
 def _package_texts() -> bytes:
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    return f"{numba.__version__} {torch.__version__}".encode() + b"".join(file.read_bytes() for file in files)
+    """All texts of the package but those of programs, which handle configurations and compile nothing."""
+    texts = [file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py"))]
+    versions = f"{numba.__version__} {torch.__version__}".encode()
+    return versions + b"".join(text for text in texts if b"import DictConfig" not in text)
 
 
 @functools.cache
@@ -183,7 +185,7 @@ def _cache_roots() -> Iterable[Path]:
 # ---- torch names, one number at a time
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def _float_from_bits(_context: Any, bits: Any) -> Any:
     def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
         return builder.bitcast(args[0], ir.FloatType())

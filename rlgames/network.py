@@ -62,7 +62,8 @@ class ValueNetwork(nn.Module):
     @torch.no_grad()
     def value(self, *boards: Any) -> Tensor:
         """Values of ``boards`` (which are not over), on the network's own scale; ``[len(boards)]``."""
-        return self(self.indices(*boards))
+        values: Tensor = self(self.indices(*boards))
+        return values
 
     def indices(self, *boards: Any) -> Tensor:
         """Active rows of ``boards`` on the device of the weights; ``[len(boards), n_features]``."""

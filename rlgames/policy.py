@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rlgames.compiled import compilable
 
@@ -35,5 +36,5 @@ def best_move(agent: Any, board: Any) -> tuple[int, float]:
 @compilable
 def random_move(board: Any, rng: np.random.Generator) -> int:
     """A legal move, all with the same probability."""
-    moves = board.moves()
-    return moves[int(rng.random() * len(moves))]
+    moves: npt.NDArray[np.int64] = board.moves()
+    return moves[int(rng.random() * len(moves))]  # type: ignore[no-any-return]

@@ -91,7 +91,7 @@ class Memory(NamedTuple):
         rows, x, e: ``[capacity]``, row, feature (0 unless active at hand) and trace of each lane.
         distinct: True, a row fills one lane.
         lane: ``[table rows]``, the lane of each row, -1 if it is not eligible.
-        count: ``[1]``, number of eligible rows.
+        size: ``[1]``, number of eligible rows.
         decay, replacing, resetting, threshold: see ``Traces``.
     """
 
@@ -100,7 +100,7 @@ class Memory(NamedTuple):
     e: Floats
     distinct: bool
     lane: npt.NDArray[np.int32]
-    count: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
     decay: float
     replacing: bool
     resetting: bool
@@ -108,9 +108,9 @@ class Memory(NamedTuple):
 
     def clear(self) -> None:
         """Forget all traces."""
-        for k in range(self.count[0]):
+        for k in range(self.size[0]):
             self.lane[self.rows[k]] = -1
-        self.count[0] = 0
+        self.size[0] = 0
 
     def add(self, rows: npt.NDArray[np.int32], x: Floats, slope: float) -> int:
         """Let the traces decay, then add the gradient slope * x; the number of lanes."""
@@ -124,12 +124,12 @@ class Memory(NamedTuple):
             # A row that stands x times comes by x times.
             self.e[k] = slope * x[j] if self.replacing else self.e[k] + slope
             self.x[k] = x[j]
-        self.count[0] = n
+        self.size[0] = n
         return n
 
     def age(self) -> int:
         """Let the traces decay and drop the small ones; how many are left."""
-        n = self.count[0]
+        n = int(self.size[0])
         decay = self.e.dtype.type(self.decay)
         for k in range(n):
             self.e[k] *= decay
@@ -159,7 +159,7 @@ def memory(traces: Traces | None, rows: int, features: int, capacity: int, dtype
     lanes = np.zeros(n, np.int32), np.zeros(n, dtype), np.zeros(n, dtype)
     if traces is None:
         return NoMemory(*lanes, False, True)
-    nothing = np.full(rows, -1, np.int32), np.zeros(1, np.int64)
-    kind = float(traces.decay), bool(traces.replacing), bool(traces.resetting), float(traces.threshold)
-    return Memory(*lanes, True, *nothing, *kind)
+    decay, replacing, resetting, threshold = traces
+    lane, size = np.full(rows, -1, np.int32), np.zeros(1, np.int64)
+    return Memory(*lanes, True, lane, size, float(decay), replacing, resetting, float(threshold))
 

@@ -57,7 +57,8 @@ class CompactNTuples(NamedTuple):
 
     def step(self, board: Any, move: int) -> npt.NDArray[np.int32]:
         """How the compact rows change from ``board`` to the board after ``move``; ``[n_features]``."""
-        return self.steps[move, board.play(move).code(move)]
+        step: npt.NDArray[np.int32] = self.steps[move, board.play(move).code(move)]
+        return step
 
     def begin_of(self, player: int) -> int:
         """The first compact row of the tables for boards with ``player`` to move."""
@@ -108,7 +109,9 @@ class NTuples:
             tuples = random_walks(game.grid, count, length, np.random.default_rng(seed))
         elif isinstance(tuples, str):
             tuples = read_tuples(tuples)
-        self.tuples = [list(map(int, cells)) for cells in tuples]
+        if not all(isinstance(cells, Sequence) and all(type(cell) is int for cell in cells) for cells in tuples):
+            raise ValueError(f"features.tuples is {tuples!r}; it must be a list of lists of cell numbers")
+        self.tuples = [list(cells) for cells in tuples]
         self._states = game.states(states)
         self._check(game.n_cells, states, 2 if table_per_player else 1)
         self._symmetries = np.array(game.symmetries if symmetric else game.symmetries[:1])

@@ -32,7 +32,7 @@ class Episodes(NamedTuple):
 
     def plus(self, other: "Episodes") -> "Episodes":
         """The sums of both."""
-        return Episodes(*(a + b for a, b in zip(self, other, strict=True)))
+        return Episodes(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[arg-type]
 
 
 TRACES = {  # replacing, resetting
@@ -80,6 +80,7 @@ class TD:
         if not 0 <= win_decay * game.n_cells < 1:
             raise ValueError(f"learner.win_decay is {win_decay}; allowed are numbers from 0 to 1 / {game.n_cells}")
         self.game, self.epsilon, self.lr, self.gamma, self.win_decay = game, epsilon, lr, gamma, win_decay
+        self._schedules(np.zeros(1, np.int64))  # refuse at once what is wrong from the start
         self.traces = Traces(gamma * lambda_, *TRACES[traces], threshold) if gamma * lambda_ else None
 
     def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
@@ -95,17 +96,22 @@ class TD:
             rng: source of randomness.
 
         Raises:
-            ValueError: if the schedules leave their range.
+            ValueError: if a schedule leaves its range.
         """
-        numbers = np.arange(first_game, first_game + games)
-        epsilons, lrs = self.epsilon(numbers), lr * self.lr(numbers)
-        if not (np.all(epsilons >= 0) and np.all(epsilons <= 1)):
-            raise ValueError(f"learner.epsilon gives {epsilons[0]} at game {first_game}; allowed are numbers from 0 to 1")
-        if not (np.all(lrs > 0) and np.all(np.isfinite(lrs))):
-            raise ValueError(f"learner.lr gives a step size of {lrs[0]} at game {first_game}; it must be above 0")
+        epsilons, lrs = self._schedules(np.arange(first_game, first_game + games))
+        lrs *= lr
         return Episodes(
             *agent.run(play_games, self.game.board, epsilons, lrs, float(self.gamma), float(self.win_decay), rng)
         )
+
+    def _schedules(self, games: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """Chance of exploration and factor on the step size in ``games``, checked."""
+        epsilons, factors = self.epsilon(games), self.lr(games)
+        for k in np.flatnonzero(~((epsilons >= 0) & (epsilons <= 1)))[:1]:
+            raise ValueError(f"learner.epsilon is {epsilons[k]:g} at game {games[k]}; allowed are numbers from 0 to 1")
+        for k in np.flatnonzero(~((factors > 0) & np.isfinite(factors)))[:1]:
+            raise ValueError(f"learner.lr is {factors[k]:g} at game {games[k]}; it must be finite and above 0")
+        return epsilons, factors
 
 
 @compilable
@@ -161,6 +167,6 @@ def play_games(
         errors += error
         first += winner > 0
         second += winner < 0
-        if not np.isfinite(errors):
+        if not errors < np.inf:  # np.isfinite asks whether x - x is 0, which compiled sums that may be reordered always are
             break
     return games, plies, updates, errors, first, second

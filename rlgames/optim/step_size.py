@@ -229,8 +229,8 @@ def _params_class(rule: type[StepSize]) -> type:
         setattr(cls, f"single_{name}", single_precision(getattr(rule, name)))
     for name, function in _access(cls, rule.State).items():
         setattr(cls, name, function)
-    cls.sum_total = _no_sum if rule.total is _no_total else _sum_total
-    return cls  # type: ignore[no-any-return]
+    setattr(cls, "sum_total", _no_sum if rule.total is _no_total else _sum_total)  # noqa: B010
+    return cls
 
 
 def _access(params: Any, state: Any) -> dict[str, Callable[..., Any]]:

@@ -1,0 +1,75 @@
+"""How fast is learning? Games and moves per CPU-second, rule by rule: ``python scripts/benchmark.py``.
+
+The rules take turns, a thousand games each, from nothing to ``--games`` games; so all of them meet the same ups and downs of
+the machine, and the ratios to the first rule hold where the figures do not. The best turn shows what an idle machine does.
+"""
+
+import argparse
+import csv
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rlgames.build import load
+from rlgames.train import assemble
+
+COLUMNS = ("rule", "games_per_cpu_second", "moves_per_cpu_second", "ratio", "best_turn", "moves_per_game")
+
+
+class Runner:
+    """One rule, learning from nothing."""
+
+    def __init__(self, rule: str, words: list[str]) -> None:
+        cfg = load(f"optimizer={rule}", *words)
+        self.rule, self.player = rule, assemble(cfg)
+        self.rng, self.lr = np.random.default_rng(cfg.seed), float(self.player.optimizer.defaults["lr"])
+        self.games, self.moves, self.seconds, self.best = 0, 0, 0.0, 0.0
+        self._learn(0)  # compiles
+
+    def _learn(self, games: int) -> Any:
+        return self.player.learner.play(self.player.agent, self.games, games, self.lr, self.rng)
+
+    def turn(self, games: int) -> None:
+        """Learn from ``games`` games and take the time."""
+        begin = time.process_time()
+        episodes = self._learn(games)
+        seconds = time.process_time() - begin
+        self.seconds += seconds
+        self.games += episodes.games
+        self.moves += episodes.plies
+        self.best = max(self.best, games / seconds)
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rules", default="tdl,tcl_exp", help="names of files in conf/optimizer, with commas")
+    parser.add_argument("--games", type=int, default=100_000, help="games per rule (default 100000)")
+    parser.add_argument("--turn", type=int, default=1000, help="games per turn (default 1000)")
+    parser.add_argument("--csv", help="write the table to this file too")
+    parser.add_argument("words", nargs="*", help="as for rlgames.train, such as features.tuples=FILE or engine=eager")
+    args = parser.parse_args()
+    runners = [Runner(rule, args.words) for rule in args.rules.split(",")]
+    for _ in range(0, args.games, args.turn):
+        for runner in runners:
+            runner.turn(args.turn)
+    base = runners[0].games / runners[0].seconds
+    rows = [
+        (r.rule, r.games / r.seconds, r.moves / r.seconds, r.games / r.seconds / base, r.best, r.moves / r.games)
+        for r in runners
+    ]
+    table = Table(*COLUMNS)
+    for rule, games, moves, ratio, best, length in rows:
+        table.add_row(rule, f"{games:,.0f}", f"{moves:,.0f}", f"{ratio:.2f}", f"{best:,.0f}", f"{length:.1f}")
+    Console().print(table)
+    if args.csv:
+        with open(args.csv, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([COLUMNS, *rows])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
