@@ -156,7 +156,7 @@ def _cache_folder() -> str | None:
 def _package_texts() -> bytes:
     """All texts of the package but those of programs, which handle configurations and compile nothing."""
     texts = [file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py"))]
-    versions = f"{numba.__version__} {torch.__version__}".encode()
+    versions = f"{numba.__version__} {torch.__version__} {numba.config.BOUNDSCHECK}".encode()
     return versions + b"".join(text for text in texts if b"import DictConfig" not in text)
 
 

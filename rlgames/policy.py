@@ -38,3 +38,43 @@ def random_move(board: Any, rng: np.random.Generator) -> int:
     """A legal move, all with the same probability."""
     moves: npt.NDArray[np.int64] = board.moves()
     return moves[int(rng.random() * len(moves))]  # type: ignore[no-any-return]
+
+
+@compilable
+def boltzmann(values: npt.NDArray[np.float64], temperature: float) -> npt.NDArray[np.float64]:
+    """Probabilities of moves with ``values``: P(a) = exp(w_a / T) / Σ_b exp(w_b / T), for a temperature T above 0.
+
+    The largest value is taken off all of them first, so that nothing overflows.
+    """
+    p = np.exp((values - np.max(values)) / temperature)
+    return p / np.sum(p)
+
+
+@compilable
+def draw(probabilities: npt.NDArray[np.float64], rng: np.random.Generator) -> int:
+    """An index, drawn with ``probabilities``: the interval into which a random number from 0 to 1 falls."""
+    u = rng.random()
+    for k in range(len(probabilities)):
+        u -= probabilities[k]
+        if u < 0:
+            return k
+    return int(np.argmax(probabilities))  # they summed to a little less than 1
+
+
+@compilable
+def greedy_move(agent: Any, board: Any) -> tuple[int, float]:
+    """The best move in the agent's eyes, and the value it leads to, on the agent's scale."""
+    return agent.best(board)
+
+
+def greedy_moves(
+    agent: Any, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The best move after each of ``lines`` from ``board``, padded to ``[n, longest]``."""
+    moves = np.empty(len(lines), np.int64)
+    for n in range(len(lines)):
+        after = board
+        for k in range(lengths[n]):
+            after = after.play(lines[n, k])
+        moves[n] = greedy_move(agent, after)[0]
+    return moves

@@ -1,11 +1,13 @@
 """Schedules: numbers that change with the games played, as plain functions of an array of game numbers (from 0)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[np.float64]
+Schedule = Callable[[npt.NDArray[np.int64]], Numbers]
 
 
 @dataclass(frozen=True)

@@ -76,16 +76,17 @@ def measure(
         errors.append(compile_function(track)(p, lanes, inputs, warm_up, steps, rng))
         if state:
             sizes.append(optimizer.step_size(p, type(state)(*map(torch.from_numpy, lanes[1:]))).numpy())
-    good = [error for error in errors if math.isfinite(error) and error < RELEVANT]
-    size = np.mean([s for s, e in zip(sizes, errors, strict=True) if e in good], 0) if sizes else np.full(INPUTS, math.nan)
-    error, deviation = (np.mean(good), np.std(good) / math.sqrt(len(good))) if good else (math.nan, math.nan)
+    good = [k for k, error in enumerate(errors) if math.isfinite(error) and error < RELEVANT]
+    size = np.mean([sizes[k] for k in good], 0) if sizes and good else np.full(INPUTS, math.nan)
+    kept = [errors[k] for k in good]
+    error, deviation = (np.mean(kept), np.std(kept) / math.sqrt(len(kept))) if kept else (math.nan, math.nan)
     return Result(error, deviation, size[:RELEVANT].mean(), size[RELEVANT:].mean(), seeds - len(good))
 
 
 def main(names: list[str], seeds: int) -> None:
     print(f"{'rule':10}{'setting':>16}{'error':>9}{'+-':>7}{'relevant':>10}{'irrelevant':>12}{'failures':>10}")
     for name in names:
-        cls, key, fixed, values in SETTINGS[name]
+        cls, key, fixed, values = SETTINGS[name]
         for value in values:
             r = measure(cls, fixed | {key: value}, seeds)
             print(

@@ -229,16 +229,19 @@ def test_bad_words(words, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"epsilon": Constant(2)}, "learner.epsilon gives 2.0 at game 7; allowed are numbers from 0 to 1"),
-        ({"epsilon": Constant(-0.1)}, "learner.epsilon gives -0.1 at game 7"),
-        ({"epsilon": Constant(float("nan"))}, "learner.epsilon gives nan at game 7"),
-        ({"lr": Constant(0)}, "learner.lr gives a step size of 0.0 at game 7; it must be above 0"),
-        ({"lr": Constant(float("nan"))}, "learner.lr gives a step size of nan"),
+        ({"epsilon": Constant(2)}, "learner.epsilon is 2 at game 0; allowed are numbers from 0 to 1"),
+        ({"epsilon": Constant(-0.1)}, "learner.epsilon is -0.1 at game 0"),
+        ({"epsilon": Constant(float("nan"))}, "learner.epsilon is nan at game 0"),
+        ({"lr": Constant(0)}, "learner.lr is 0 at game 0; it must be finite and above 0"),
+        ({"lr": Constant(float("nan"))}, "learner.lr is nan at game 0"),
+        ({"epsilon": Linear(0.5, -0.5, 10)}, "learner.epsilon is -0.1 at game 6"),
+        ({"lr": Linear(1, 0, 8)}, "learner.lr is 0 at game 8"),
     ],
 )
 def test_bad_schedules(words, message):
+    """Refused at once if wrong from the start, else before the games in question."""
     with pytest.raises(ValueError, match=message):
-        TD(TICTACTOE, **words).play(Recorder(), 7, 1, 1.0, np.random.default_rng(0))
+        TD(TICTACTOE, **words).play(Recorder(), 5, 20, 1.0, np.random.default_rng(0))
 
 
 # ---- real agents

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import compilable, value
+from rlgames.games.drawing import discs
 from rlgames.games.game import Game
 
 COLUMNS, ROWS = 7, 6
@@ -55,6 +56,14 @@ class Board(NamedTuple):
     first: int = 0
     second: int = 0
     ply: int = 0
+
+    def __str__(self) -> str:
+        """The board as text, see ``Connect4.text``."""
+        return Connect4().text(self)
+
+    def _repr_svg_(self) -> str:
+        """The board as a picture, for notebooks."""
+        return discs(Connect4().cells(self), Connect4.labels)
 
     def player(self) -> int:
         """+1 if the first player is to move, -1 if the second."""

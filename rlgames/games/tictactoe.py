@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import compilable, value
+from rlgames.games.drawing import marks
 from rlgames.games.game import Game
 
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
@@ -36,6 +37,14 @@ class Board(NamedTuple):
     first: int = 0
     second: int = 0
     ply: int = 0
+
+    def __str__(self) -> str:
+        """The board as text, see ``TicTacToe.text``."""
+        return TicTacToe().text(self)
+
+    def _repr_svg_(self) -> str:
+        """The board as a picture, for notebooks."""
+        return marks(TicTacToe().cells(self), TicTacToe.labels)
 
     def player(self) -> int:
         """+1 if the first player is to move, -1 if the second."""

@@ -15,6 +15,7 @@ Convention: gradients are those of the **value**, and rules **add**: w <- w + st
 
 import inspect
 import math
+import warnings
 from collections import namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple, overload
@@ -84,6 +85,23 @@ class StepSize(torch.optim.Optimizer):
     def __init__(self, params: Iterable[Any], **hyper: float) -> None:
         super().__init__(params, hyper)
 
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters; its own hyper-parameters are checked as those of the constructor."""
+        own = {name: param_group[name] for name in self.defaults if name in param_group}
+        if own:
+            checked = type(self)([torch.zeros(1)], **own)
+            param_group = param_group | {name: checked.defaults[name] for name in own}
+        super().add_param_group(param_group)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take over a saved state; hyper-parameters that did not exist when it was saved get their defaults."""
+        super().__setstate__(state)
+        for group in self.param_groups:
+            missing = [name for name in self.defaults if name not in group]
+            if missing:
+                warnings.warn(f"the saved {type(self).__name__} has no {', '.join(missing)}: the defaults hold", stacklevel=3)
+            group.update({name: self.defaults[name] for name in missing})
+
     @staticmethod
     def initial(p: Any) -> Any:
         """State of a weight that was never updated."""
@@ -118,6 +136,9 @@ class StepSize(torch.optim.Optimizer):
         """The state tensors of ``param``, in its shape, made on first use."""
         state = self.state[param]
         initial = self.initial(self.hyper(group))
+        missing = [name for name in initial._fields if name not in state]
+        if 0 < len(missing) < len(initial):
+            raise ValueError(f"the saved state of {type(self).__name__} lacks {', '.join(missing)}")
         for name, start in zip(initial._fields, initial, strict=True):
             if name not in state:
                 state[name] = torch.full_like(param, start, memory_format=torch.contiguous_format)

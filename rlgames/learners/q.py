@@ -1,0 +1,191 @@
+"""Q-learning by self-play on one shared table, with a Boltzmann machine that chooses the moves (Referat, GRIN 102354, 2000)."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.compiled import compilable
+from rlgames.episodes import Episodes
+from rlgames.policy import boltzmann, draw
+from rlgames.q_table import QTable, TableAgent
+from rlgames.schedules import Constant, Numbers, Schedule
+
+
+class Q:
+    """Q-learning: a player's action learns from the situation that the opponent's reply leaves.
+
+    w ← w + α (r + γ max w' - w), where max w' is the highest value of the player's next situation. The reward r is 0 in the
+    midst of the game. At its end max w' is the limit r / (1 - γ), which values would reach if r came for ever.
+
+    Moves are drawn with P(a) = exp(w_a / T) / Σ_b exp(w_b / T). The temperature T falls by the same factor after every game,
+    from ``temperature_start`` to ``temperature_end``.
+
+    Args:
+        game: the game, with few enough boards for a table.
+        games: number of games in which the temperature falls to its end; there it stays.
+        temperature_start, temperature_end: what it falls from and to.
+        alpha: step size, from 0 to 1, per game played.
+        gamma: discount per move of a player, 0 to 1.
+        limit: False: the end counts r alone.
+        win, draw, loss: the rewards.
+        self_play: False: the second player moves at random, and nothing is learned from its moves.
+        symmetric, init, dtype, seed: of the table, see ``rlgames.q_table.QTable``.
+
+    Attributes:
+        table: the network.
+
+    Raises:
+        ValueError: for a number out of range.
+    """
+
+    brings: ClassVar[tuple[str, ...]] = ("features", "network", "optimizer")  # parts that are not built from conf/
+
+    def __init__(
+        self,
+        game: Any,
+        games: int = 20_000,
+        temperature_start: float = 1.0,
+        temperature_end: float = 0.002,
+        alpha: Schedule = Constant(0.5),  # noqa: B008
+        gamma: float = 0.9,
+        limit: bool = True,
+        win: float = 1.0,
+        draw: float = 0.0,
+        loss: float = -1.0,
+        self_play: bool = True,
+        symmetric: bool = False,
+        init: float = 1.0,
+        dtype: str = "float32",
+        seed: int = 0,
+    ) -> None:
+        if games < 1:
+            raise ValueError(f"learner.games is {games}; it must be at least 1")
+        if not 0 < temperature_end < temperature_start < float("inf"):
+            raise ValueError(
+                f"learner.temperature_start is {temperature_start} and learner.temperature_end {temperature_end};"
+                " the temperature must fall, and end above 0"
+            )
+        if not (0 <= gamma < 1 if limit else 0 <= gamma <= 1):
+            raise ValueError(
+                f"learner.gamma is {gamma}; it must be at least 0 and "
+                + ("below 1, because learner.limit divides by 1 - gamma" if limit else "at most 1")
+            )
+        self.game, self.alpha, self.gamma, self.self_play = game, alpha, gamma, self_play
+        self.games, self.temperatures = games, (temperature_start, temperature_end)
+        self.ends = np.array([loss, draw, win]) / (1 - gamma if limit else 1)  # r + γ r / (1 - γ) = r / (1 - γ)
+        self.table = QTable(game, symmetric, init, dtype, seed)
+
+    def temperature(self, games: npt.NDArray[np.int64]) -> Numbers:
+        """T = start (end / start)^(n / S) in each of ``games``, at most S of them."""
+        start, end = self.temperatures
+        return np.asarray(start * (end / start) ** np.minimum(games / self.games, 1.0), np.float64)
+
+    def curves(self, games: npt.NDArray[np.int64], _lr: float = 1.0) -> dict[str, Numbers]:
+        """What the schedules give in ``games``; there is no lr of an optimizer."""
+        return {"temperature": self.temperature(games), "alpha": self.alpha(games)}
+
+    def agent(self, engine: str) -> TableAgent:
+        """The agent that plays and learns with the table."""
+        return TableAgent(self.table, compiled=engine == "fused")
+
+    def play(self, agent: TableAgent, first_game: int, games: int, _lr: float, rng: np.random.Generator) -> Episodes:
+        """Play and learn from ``games`` games, of which ``first_game`` were played before.
+
+        Args:
+            agent: holds the table.
+            first_game: number of games played before, on which schedules depend.
+            games: number of games to play.
+            rng: source of randomness.
+
+        Raises:
+            ValueError: if ``alpha`` leaves its range.
+        """
+        temperatures, alphas = self.curves(np.arange(first_game, first_game + games)).values()
+        if not (np.all(alphas > 0) and np.all(alphas <= 1)):
+            raise ValueError(f"learner.alpha gives {alphas[0]} at game {first_game}; it must be above 0 and at most 1")
+        texts = self.game.board, temperatures, alphas, float(self.gamma), self.ends, self.self_play, rng
+        return Episodes(*agent.run(play_games, *texts))
+
+    def look(self, agent: TableAgent, games: int) -> dict[str, float | str]:
+        """What can be told of the first move after ``games`` games: the entropy of its choice in bits, and a picture."""
+        moves = self.game.board.moves()
+        q = agent.network.view().q_values(self.game.board, moves)
+        p = boltzmann(q, float(self.temperature(np.array([max(0, games - 1)]))[0]))
+        cells = [f"{self.game.labels[move]}: {q[k]:+6.2f} {100 * p[k]:3.0f} %" for k, move in enumerate(moves)]
+        entropy = -float(np.sum(p[p > 0] * np.log2(p[p > 0])))
+        width = self.game.grid.shape[1]
+        rows = ["   ".join(cells[k : k + width]) for k in range(0, len(cells), width)]
+        return {"first_move_entropy": entropy, "first_move": "\n".join(rows)}
+
+
+@compilable
+def play_game(
+    table: Any,
+    board: Any,
+    temperature: float,
+    alpha: float,
+    gamma: float,
+    ends: npt.NDArray[np.float64],
+    self_play: bool,
+    rng: np.random.Generator,
+) -> tuple[int, int, int, float]:
+    """Play one game against itself and learn from it.
+
+    Args:
+        ends: targets of a last action that lost, drew and won.
+
+    Returns:
+        The winner (+1, -1 or 0), plies, updates, and the sum of |td_error|.
+    """
+    plies, updates, errors = 0, 0, 0.0
+    mine, theirs = -1, -1  # entries of the last action of the player to move, and of the other; -1: there is none to learn
+    while not board.over():
+        moves = board.moves()
+        q = table.q_values(board, moves)
+        if mine >= 0:
+            errors += abs(table.correct(mine, gamma * np.max(q), alpha))
+            updates += 1
+        if self_play or board.player() > 0:
+            move = moves[draw(boltzmann(q, temperature), rng)]
+            mine = table.entries[table.row(board), move]
+        else:
+            move = moves[int(rng.random() * len(moves))]
+            mine = -1
+        board = board.play(move)
+        mine, theirs = theirs, mine
+        plies += 1
+    won = board.winner() != 0
+    for entry, target in ((mine, ends[0] if won else ends[1]), (theirs, ends[2] if won else ends[1])):
+        if entry >= 0:
+            errors += abs(table.correct(entry, target, alpha))
+            updates += 1
+    return board.winner(), plies, updates, errors
+
+
+def play_games(
+    table: Any,
+    board: Any,
+    temperatures: Numbers,
+    alphas: Numbers,
+    gamma: float,
+    ends: npt.NDArray[np.float64],
+    self_play: bool,
+    rng: np.random.Generator,
+) -> tuple[int, int, int, float, int, int]:
+    """Play a game per entry of ``temperatures`` and ``alphas``; stop after a game whose values are not finite."""
+    plies = updates = first = second = games = 0
+    errors = 0.0
+    for k in range(len(temperatures)):
+        winner, length, learned, error = play_game(
+            table, board, temperatures[k], alphas[k], gamma, ends, self_play, rng
+        )
+        games += 1
+        plies += length
+        updates += learned
+        errors += error
+        first += winner > 0
+        second += winner < 0
+        if not np.isfinite(errors):
+            break
+    return games, plies, updates, errors, first, second

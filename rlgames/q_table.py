@@ -1,0 +1,180 @@
+"""The Q-table: a row for every board, a value for every move; and the agent that plays and learns with it.
+
+The row of a board is its code: the codes of its parts as the digits of one number, part 0 the most significant. In
+tic-tac-toe that is a number of nine digits to the base 3; after a first mark on field 1 and a second on field 5 it is 100020000.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from rlgames.compiled import compile_function, value
+
+MAX_ROWS = 1_000_000
+
+
+class QTable(nn.Module):
+    """Q(board, move) for the player to move, in ``nn.Embedding(n_codes ** n_parts, n_moves)``.
+
+    Args:
+        game: a game whose boards fit into a table.
+        symmetric: moves that a symmetry of the board takes to one another share one value.
+        init: values start uniformly distributed in [0, init]; 0 starts from zeros.
+        dtype: ``float32`` or ``float64``.
+        seed: of the initial values.
+
+    Attributes:
+        entries: place in the flat table of every move on every board, ``[rows, n_moves]`` int32.
+
+    Raises:
+        ValueError: for a game with too many boards, an unknown dtype or a negative init.
+    """
+
+    def __init__(
+        self, game: Any, symmetric: bool = False, init: float = 1.0, dtype: str = "float32", seed: int = 0
+    ) -> None:
+        super().__init__()
+        rows = game.n_codes**game.n_parts
+        if rows > MAX_ROWS:
+            raise ValueError(f"learner=q keeps a row for every board, and {game.name} would need {rows:.1e} of them")
+        if dtype not in ("float32", "float64"):
+            raise ValueError(f"learner.dtype is {dtype!r}; allowed are float32 and float64")
+        if not 0 <= init < float("inf"):
+            raise ValueError(f"learner.init is {init}; it must be at least 0 and finite")
+        weight = torch.zeros(rows, game.n_moves, dtype=getattr(torch, dtype))
+        weight.uniform_(0, init, generator=torch.Generator().manual_seed(seed))
+        self.embedding = nn.Embedding.from_pretrained(weight, freeze=False)
+        self.entries = shared_entries(game, game.symmetries if symmetric else game.symmetries[:1])
+        self.bases = np.array([game.n_codes**part for part in reversed(range(game.n_parts))])
+
+    def row(self, board: Any) -> int:
+        """The row of ``board``."""
+        return int(self.view().row(board))
+
+    def view(self) -> "Table":
+        """The table for compiled code, in the same memory."""
+        return Table(self.embedding.weight.detach().numpy().reshape(-1), self.entries, self.bases)
+
+    def full(self) -> npt.NDArray[np.floating[Any]]:
+        """Q of every move on every board, shared values written out; ``[rows, n_moves]``."""
+        table = self.view()
+        return table.weights[table.entries]
+
+    def save_text(self, path: str | Path) -> None:
+        """Write a line for every row: its values, with a blank between.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        lines = (" ".join(map(repr, row)) for row in self.full().tolist())
+        Path(path).write_text("\n".join(lines) + "\n", encoding="ascii")
+
+    def load_text(self, path: str | Path) -> None:
+        """Take the values from a file that ``save_text`` wrote; if it is refused, the table stays as it was.
+
+        Raises:
+            ValueError: naming the line, for text that is not as many finite numbers as there are moves, or the number of
+                lines.
+            OSError: if the file cannot be read.
+        """
+        weight = self.embedding.weight.detach()
+        rows, moves = weight.shape
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+        if len(lines) != rows:
+            raise ValueError(f"{path} has {len(lines)} lines; a table has {rows}, one for every board")
+        values = np.array([_numbers(line, f"{path}, line {n}", moves) for n, line in enumerate(lines, start=1)])
+        weight.view(-1)[torch.from_numpy(self.entries).long()] = torch.from_numpy(values).to(weight.dtype)
+
+
+def _numbers(line: str, where: str, count: int) -> list[float]:
+    words = line.split()
+    if len(words) != count:
+        raise ValueError(f"{where} has {len(words)} values; it must have {count}")
+    try:
+        numbers = [float(word) for word in words]
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"{where} holds a value that is not finite")
+    return numbers
+
+
+def shared_entries(game: Any, symmetries: Any) -> npt.NDArray[np.int32]:
+    """Place in the flat table of every move on every board: the least to which one of ``symmetries`` takes the pair.
+
+    Symmetries other than the identity are for games whose moves and parts are its cells.
+    """
+    rows, places = np.arange(game.n_codes**game.n_parts), np.arange(game.n_parts)[::-1]
+    digits = rows[:, None] // game.n_codes ** places % game.n_codes
+    images = []
+    for symmetry in symmetries:
+        image = np.zeros_like(digits)
+        image[:, list(symmetry)[: game.n_parts]] = digits
+        turned = list(symmetry) if len(symmetries) > 1 else range(game.n_moves)
+        images.append((image @ game.n_codes**places)[:, None] * game.n_moves + np.array(turned))
+    return np.min(images, axis=0).astype(np.int32)
+
+
+@value
+class Table(NamedTuple):
+    """The Q-table inside compiled code.
+
+    Attributes:
+        weights: all values, ``[rows * n_moves]``.
+        entries: place in it of every move on every board, ``[rows, n_moves]``.
+        bases: what a part's code counts in the row, ``[n_parts]``.
+    """
+
+    weights: npt.NDArray[np.floating[Any]]
+    entries: npt.NDArray[np.int32]
+    bases: npt.NDArray[np.int64]
+
+    def row(self, board: Any) -> int:
+        """The row of ``board``."""
+        row = 0
+        for part in range(len(self.bases)):
+            row += self.bases[part] * board.code(part)
+        return row
+
+    def q_values(self, board: Any, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Q of each of ``moves``."""
+        entries = self.entries[self.row(board)]
+        q = np.empty(len(moves), np.float64)
+        for k in range(len(moves)):
+            q[k] = self.weights[entries[moves[k]]]
+        return q
+
+    def best(self, board: Any) -> tuple[int, float]:
+        """The move of the highest Q, among equals the first in the game's order, and its Q from the first player's view."""
+        moves = board.moves()
+        q = self.q_values(board, moves)
+        k = int(np.argmax(q))
+        return moves[k], board.player() * q[k]
+
+    def correct(self, entry: int, target: float, alpha: float) -> float:
+        """w ← w + α (target - w) for the value at ``entry``; returns target - w."""
+        w = np.float64(self.weights[entry])
+        self.weights[entry] = w + alpha * (target - w)
+        return target - w
+
+
+class TableAgent:
+    """Plays and learns with a Q-table, on the CPU.
+
+    Args:
+        network: the table.
+        compiled: whether to compile the texts it runs.
+    """
+
+    def __init__(self, network: QTable, compiled: bool) -> None:
+        self.network, self.compiled = network, compiled
+
+    def run(self, text: Callable[..., Any], *args: Any) -> Any:
+        """Call ``text(table, *args)``."""
+        table = self.network.view()
+        return compile_function(text)(table, *args) if self.compiled else text(table, *args)

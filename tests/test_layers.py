@@ -1,0 +1,99 @@
+"""Who may import whom: the sentence games -> features -> network -> learner -> optimizer -> trainer -> evaluation."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "rlgames"
+FILES = sorted(PACKAGE.rglob("*.py"))
+SHARED = {"compiled", "policy", "schedules", "traces"}  # plain functions and values, for all
+ALLOWED = {
+    "compiled": set(),
+    "policy": {"compiled"},
+    "schedules": set(),
+    "traces": {"compiled"},
+    "games": {"compiled"},
+    "features": {"compiled"},
+    "network": set(),
+    "optim": {"compiled", "traces"},
+    "learners": SHARED,  # the rest they are handed
+    "players": {"compiled", "policy"},
+    "evaluation": {"players"},
+    "agents": {"compiled", "network", "optim", "traces"},
+    # the program
+    "checkpoint": None,
+    "records": None,
+    "progress": set(),
+    "cli": None,
+    "build": {"schedules"},
+    "trainer": None,
+    "train": None,
+    "evaluate": None,
+    "play": None,
+}
+PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {"build", "progress"}
+HYDRA = {"build", "cli", "train", "evaluate", "play"}
+OMEGACONF = HYDRA | {"trainer", "checkpoint", "records"}
+
+
+def part(file):
+    """``games`` for rlgames/games/connect4.py, ``train`` for rlgames/train.py."""
+    return file.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imports(file):
+    """All modules that ``file`` imports, wherever it does."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: imports are absolute"
+            yield from ([f"rlgames.{name.name}" for name in node.names] if node.module == "rlgames" else [node.module])
+
+
+def ours(file):
+    return {module.split(".")[1] for module in imports(file) if module.startswith("rlgames.")}
+
+
+def name(file):
+    return str(file.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("file", FILES, ids=name)
+def test_layers(file):
+    if name(file) == "__init__.py":
+        assert not list(imports(file)), "importing rlgames costs nothing"
+        return
+    assert part(file) in ALLOWED, f"say in {Path(__file__).name} what {part(file)} may import"
+    allowed = ALLOWED[part(file)]
+    assert allowed is None or ours(file) <= allowed | {part(file)}
+    assert part(file) in PROGRAM or not ours(file) & PROGRAM
+
+
+@pytest.mark.parametrize("file", FILES, ids=name)
+def test_only_the_program_knows_hydra(file):
+    roots = {module.split(".")[0] for module in imports(file)}
+    assert "hydra" not in roots or part(file) in HYDRA
+    assert "omegaconf" not in roots or part(file) in OMEGACONF
+
+
+@pytest.mark.parametrize("file", FILES, ids=name)
+def test_games_do_not_know_one_another(file):
+    """Nor do rules and learners of different families: one file is read alone, with the base it stands on."""
+    if part(file) in ("games", "learners"):
+        siblings = {module for module in imports(file) if module.startswith(f"rlgames.{part(file)}.")}
+        assert siblings <= {"rlgames.games.game"}
+
+
+@pytest.mark.parametrize("file", FILES, ids=name)
+def test_files_and_functions_are_short(file):
+    lines = file.read_text().splitlines()
+    assert len(lines) <= 320
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            assert node.end_lineno - node.lineno < 60, f"{node.name} has more than 60 lines"
+
+
+def test_the_list_of_parts_is_up_to_date():
+    assert set(ALLOWED) - {"play"} <= {part(file) for file in FILES}
