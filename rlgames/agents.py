@@ -4,6 +4,7 @@ Both offer what learners and players call:
 
 * ``sums(board, moves)``: for the boards after each of ``moves``, the sum of weights before the output unit;
 * ``unit(f)``: the value that belongs to such a sum;
+* ``best(board)``: the best move and the value it leads to;
 * ``begin()``: a game begins, all traces end;
 * ``learn(board, target)``: one step of the rule from the value of ``board`` towards ``target``; returns the TD error;
 * ``explored(board)``: a move was made in ``board`` that nothing is learned from, except that traces go on (or end);
@@ -25,6 +26,7 @@ from torch import Tensor
 from rlgames.compiled import compilable, compile_function, value
 from rlgames.network import OUTPUTS, ValueNetwork
 from rlgames.optim.step_size import StepSize, Transition
+from rlgames.policy import best_move
 from rlgames.traces import Traces, memory
 
 Floats = npt.NDArray[np.floating[Any]]
@@ -43,8 +45,7 @@ class Eager:
     """
 
     def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer, traces: Traces | None = None) -> None:
-        if traces is not None and not isinstance(optimizer, StepSize):
-            raise ValueError(f"learner.lambda_ above 0 needs traces, which {type(optimizer).__name__} does not have")
+        _check_traces(optimizer, traces)
         self.network, self.optimizer, self.traces = network, optimizer, traces
 
     @torch.no_grad()
@@ -53,6 +54,10 @@ class Eager:
         after = self.network.indices(*(board.play(int(move)) for move in moves))
         sums: Floats = self.network.linear(after).double().cpu().numpy()
         return sums
+
+    def best(self, board: Any) -> tuple[int, float]:
+        """The best move, and the value it leads to."""
+        return best_move(self, board)
 
     def unit(self, f: float) -> float:
         """Value of the sum ``f``."""
@@ -105,6 +110,11 @@ class Eager:
         return text(self, *args)
 
 
+def _check_traces(optimizer: torch.optim.Optimizer, traces: Traces | None) -> None:
+    if traces is not None and not getattr(optimizer, "traced", False):
+        raise ValueError(f"learner.lambda_ above 0 needs eligibility traces, with which {type(optimizer).__name__} is not defined")
+
+
 def slope(output: str, v: float) -> float:
     """Derivative of the output unit where its value is ``v``."""
     return 1.0 if output == "identity" else 1.0 - v * v if output == "tanh" else v * (1.0 - v)
@@ -123,6 +133,7 @@ class Compiled(NamedTuple):
         features: the compiled side of the features.
         p: hyper-parameters of the rule, in the precision of the weights.
         output: index of the output unit in ``OUTPUTS``.
+        cross_entropy: see ``StepSize``.
         weights: ``[rows]``; choosing a move reads seven times as many of them as learning does, so they lie close together.
         state: ``[rows, fields]``, what the rule remembers of a weight, side by side in memory.
         indices: ``[n_features]``, rows of the board at hand.
@@ -135,6 +146,7 @@ class Compiled(NamedTuple):
     features: Any
     p: Any
     output: int
+    cross_entropy: bool
     weights: Floats
     state: Floats
     indices: npt.NDArray[np.int32]
@@ -173,6 +185,10 @@ class Compiled(NamedTuple):
             sums[k], sums[k1], sums[k2], sums[k3], sums[k4], sums[k5], sums[k6] = s0, s1, s2, s3, s4, s5, s6
         return sums
 
+    def best(self, board: Any) -> tuple[int, float]:
+        """The best move, and the value it leads to."""
+        return best_move(self, board)
+
     def unit(self, f: Any) -> Any:
         """Value of the sum ``f``."""
         return f if self.output == 0 else math.tanh(f) if self.output == 1 else 1.0 / (1.0 + math.exp(-f))
@@ -185,7 +201,7 @@ class Compiled(NamedTuple):
         """Move the value of ``board`` towards ``target``; return the TD error before the step."""
         v, slope = self.look(board)
         delta = target - v
-        n = self.memory.add(self.indices, self.x, slope)
+        n = self.memory.add(self.indices, self.x, self.factor(slope))
         rows, w, lanes, number = self.memory.rows, self.weights, self.lanes, self.lanes.dtype.type
         for j in range(n):
             lanes[0, j] = w[np.uint32(rows[j])]
@@ -202,7 +218,11 @@ class Compiled(NamedTuple):
             self.memory.clear()
         else:
             _, slope = self.look(board)
-            self.memory.add(self.indices, self.x, slope)
+            self.memory.add(self.indices, self.x, self.factor(slope))
+
+    def factor(self, slope: Any) -> Any:
+        """What x is multiplied by in traces: 1 for rules of the cross-entropy."""
+        return self.x.dtype.type(1) if self.cross_entropy else slope
 
     def look(self, board: Any) -> tuple[Any, Any]:
         """Value of ``board`` and slope of the output unit there; its rows and their x are then at hand."""
@@ -272,6 +292,7 @@ class Fused:
     def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer, traces: Traces | None = None) -> None:
         if not isinstance(optimizer, StepSize):
             raise ValueError(f"engine=fused has no compiled form of {type(optimizer).__name__}; use engine=eager")
+        _check_traces(optimizer, traces)
         if network.embedding.weight.device.type != "cpu":
             raise ValueError(f"engine=fused runs on device=cpu, not {network.embedding.weight.device}; use engine=eager")
         self.network, self.optimizer, self.traces = network, optimizer, traces
@@ -293,6 +314,7 @@ class Fused:
             features=features.compact,
             p=self.optimizer.Params(*hyper),
             output=OUTPUTS.index(self.network.output),
+            cross_entropy=self.optimizer.cross_entropy,
             weights=weights,
             state=state,
             indices=np.zeros(features.n_features, np.int32),

@@ -83,6 +83,29 @@ def check(cfg: DictConfig) -> None:
             _check_node(str(name), node)
 
 
+def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
+    """Set to null what the learner of ``cfg`` brings itself.
+
+    Args:
+        cfg: the configuration, which is changed.
+        words: of the command line.
+
+    Raises:
+        ValueError: for a word that names such a part, or a part that is missing.
+    """
+    module, _, name = str(cfg.learner._target_).rpartition(".")
+    brings = getattr(importlib.import_module(module), name).brings
+    for word in words:
+        part = word.lstrip("+").partition("=")[0].partition(".")[0]
+        if part in brings:
+            raise ValueError(f"{word} has no effect here: {name} brings its own {part}; leave this word out")
+    for part in ("features", "network", "optimizer"):
+        if part in brings:
+            cfg[part] = None
+        elif cfg[part] is None:
+            raise ValueError(f"{part} is null, which {name} cannot do without")
+
+
 def torch_device(name: str) -> Any:
     """The torch device of that name.
 

@@ -54,9 +54,18 @@ def value(cls: C) -> C:
     return cls
 
 
+_named: dict[str, int] = {}
+
+
 def full_name(cls: type) -> None:
-    """Name ``cls`` with its module: numba names machine code after the names of types, so equal names would be mixed up."""
-    cls.__name__ = f"{cls.__module__}.{cls.__qualname__}"
+    """Name ``cls`` with its module, and with a number if a class of that name was there before, as in notebooks.
+
+    numba names machine code after the names of types, so equal names would be mixed up.
+    """
+    if "." not in cls.__name__:
+        name = f"{cls.__module__}.{cls.__qualname__}"
+        count = _named[name] = _named.get(name, 0) + 1
+        cls.__name__ = name if count == 1 else f"{name}.{count}"
 
 
 _bridged: set[str] = set()  # names of methods
@@ -143,7 +152,7 @@ def depends_on(cls: type) -> None:
         return
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     code = [marshal.dumps(f.__func__.__code__) for f in vars(cls).values() if isinstance(f, staticmethod)]
-    _user_sources[f"{cls.__module__}.{cls.__qualname__}"] = Path(file).read_bytes() if file else b"".join(code)
+    _user_sources[f"{cls.__module__}.{cls.__qualname__}"] = Path(file).read_bytes() if file and Path(file).is_file() else b"".join(code)
 
 
 def _cache_folder() -> str | None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from rlgames import cli
@@ -12,14 +13,16 @@ from rlgames.build import CONF, check
 from rlgames.train import assemble, build_evaluation
 
 
-def evaluate(cfg: DictConfig) -> dict[str, Any]:
-    """Play the matches of ``cfg.evaluation`` with the agent of ``cfg.checkpoint``.
+def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
+    """Measure the agent of ``cfg.checkpoint`` by ``cfg.evaluation``.
 
     Args:
         cfg: the configuration, conf/evaluate.yaml says what it holds.
+        words: those of its keys that were named; if none names the evaluation and training had another kind, such as all
+            lines of play, that one is used.
 
     Returns:
-        The figures by name; under "scores" the scores by protocol.
+        The figures by name; under "report" the same for people.
 
     Raises:
         ValueError: if the checkpoint cannot be read or the configuration makes no sense.
@@ -28,7 +31,6 @@ def evaluate(cfg: DictConfig) -> dict[str, Any]:
     import numpy as np
 
     from rlgames import checkpoint, records
-    from rlgames.evaluation import flat
     from rlgames.players import GreedyPlayer
 
     check(cfg)
@@ -36,25 +38,27 @@ def evaluate(cfg: DictConfig) -> dict[str, Any]:
     saved_cfg = OmegaConf.create(saved["config"])
     saved_cfg.update(engine=cfg.engine, device=cfg.device)
     player = assemble(saved_cfg, saved)
+    named = any(word.lstrip("+").startswith("evaluation") for word in words or [])
+    if not named and saved_cfg.evaluation._target_ != cfg.evaluation._target_:
+        cfg.evaluation = saved_cfg.evaluation
     evaluation = build_evaluation(cfg, player)
     scores = evaluation.scores(GreedyPlayer(player.agent), np.random.default_rng(cfg.seed))
-    figures = {"games": saved["games"], **flat(scores)}
+    figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:
         checkpoint.write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
-    return {**figures, "scores": scores}
+    return {**figures, "report": evaluation.report(scores)}
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="evaluate")
 def main(cfg: DictConfig) -> None:
     """Evaluate with the configuration of the command line."""
     try:
-        result = evaluate(cfg)
+        result = evaluate(cfg, list(HydraConfig.get().overrides.task))
     except Exception as error:
         cli.report(error, "evaluate")
         sys.exit(1)
     print(f"{result['games']:,} games of training")
-    for name, score in result["scores"].items():
-        print(f"{name:>15}: {score}")
+    print(result["report"])
 
 
 if __name__ == "__main__":

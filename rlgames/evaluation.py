@@ -1,7 +1,7 @@
 """How strong is an agent? Matches against an opponent, counted and with an interval."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,10 +129,13 @@ class Evaluation:
     Attributes:
         protocols: names of the protocols that are played.
         columns: keys of what ``records`` returns.
+        levels: percentages of success of which a run notes when it reached them.
 
     Raises:
         ValueError: for a negative number of matches, or none at all.
     """
+
+    levels = (80, 90)
 
     def __init__(
         self,
@@ -166,22 +169,33 @@ class Evaluation:
 
     def records(self, agent: Player, rng: np.random.Generator) -> dict[str, float]:
         """Play all protocols; the figures as one flat row, such as ``success_first`` and ``low_second_distant``."""
-        return flat(self.scores(agent, rng))
+        return self.flat(self.scores(agent, rng))
+
+    def flat(self, scores: dict[str, Score]) -> dict[str, float]:
+        """What ``scores`` returned as one row, see ``columns``."""
+        row: dict[str, float] = {}
+        for name, s in scores.items():
+            figures = (s.success, *s.interval, s.wins, s.draws, s.losses, s.length, s.distinct)
+            row |= {f"{column}_{name}": figure for column, figure in zip(COLUMNS, figures, strict=True)}
+        return row
+
+    def headline(self, row: Mapping[str, Any]) -> str:
+        """The success rate that matters most, with its 95 % interval, from a row of figures."""
+        figures = [row.get(f"{name}_{self.protocols[0]}") for name in ("success", "low", "high")]
+        if None in figures:
+            return "success not measured"
+        success, low, high = (f"{100 * figure:.1f}" for figure in figures if figure is not None)
+        return f"success {success} % (95 % interval {low} to {high} %)"
+
+    def report(self, scores: dict[str, Score]) -> str:
+        """What ``scores`` returned, for people."""
+        return "\n".join(f"{name:>15}: {score}" for name, score in scores.items())
 
     def _score(self, name: str, agent: Player, rng: np.random.Generator) -> Score:
         side, _, distant = name.partition("_")
         opponent = self.opponent.playing("distant") if distant and isinstance(self.opponent, Perfect) else self.opponent
         openings = [self.game.board.play(int(move)) for move in self.game.board.moves()] if side == "second" else ()
         return evaluate(self.game, agent, opponent, self._matches[name], side == "first", rng, openings)
-
-
-def flat(scores: dict[str, Score]) -> dict[str, float]:
-    """Scores by protocol as one row, see ``Evaluation.columns``."""
-    row: dict[str, float] = {}
-    for name, s in scores.items():
-        figures = (s.success, *s.interval, s.wins, s.draws, s.losses, s.length, s.distinct)
-        row |= {f"{column}_{name}": figure for column, figure in zip(COLUMNS, figures, strict=True)}
-    return row
 
 
 def sample_game(game: Any, first: Player, second: Player, rng: np.random.Generator) -> str:

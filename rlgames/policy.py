@@ -46,12 +46,18 @@ def boltzmann(values: npt.NDArray[np.float64], temperature: float) -> npt.NDArra
 
     The largest value is taken off all of them first, so that nothing overflows.
     """
-    p = np.exp((values - np.max(values)) / temperature)
-    return p / np.sum(p)
+    p = np.empty(len(values), np.float64)
+    largest, total = max(values), 0.0
+    for k in range(len(values)):
+        p[k] = np.exp((values[k] - largest) / temperature)
+        total += p[k]
+    for k in range(len(values)):
+        p[k] /= total
+    return p
 
 
 @compilable
-def draw(probabilities: npt.NDArray[np.float64], rng: np.random.Generator) -> int:
+def draw_index(probabilities: npt.NDArray[np.float64], rng: np.random.Generator) -> int:
     """An index, drawn with ``probabilities``: the interval into which a random number from 0 to 1 falls."""
     u = rng.random()
     for k in range(len(probabilities)):

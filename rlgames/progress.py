@@ -2,9 +2,8 @@
 
 import sys
 import time
-from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
@@ -33,19 +32,19 @@ class ProgressBar:
         if self._bar:
             self._bar.stop()
 
-    def update(self, games: int, seconds: float, success: float | None, epsilon: float) -> None:
+    def update(self, games: int, seconds: float, success: float | None, exploration: str) -> None:
         """Show how far the run is.
 
         Args:
             games: games played in all.
             seconds: how long the games of this process took, evaluations apart.
             success: the last success rate, None before the first evaluation.
-            epsilon: the present chance of exploratory moves.
+            exploration: how much the learner explores, such as "epsilon 0.1".
         """
         speed = (games - self._games) / seconds if seconds > 0 else 0.0
         left = _duration((self._total - games) / speed) if speed > 0 else "-"
         rate = "-" if success is None else f"{100 * success:.1f} %"
-        text = f"{games:,}/{self._total:,} games, {speed:,.0f}/s, {left} left, success {rate}, epsilon {epsilon:.3g}"
+        text = f"{games:,}/{self._total:,} games, {speed:,.0f}/s, {left} left, success {rate}, {exploration}"
         if self._bar:
             self._bar.update(self._task, completed=games, description=text)
         elif time.monotonic() - self._line_at >= LINE_EVERY:
@@ -56,15 +55,6 @@ class ProgressBar:
         """Print a line above the bar."""
         self._console.print(line, markup=False)
         sys.stdout.flush()
-
-
-def success_text(row: Mapping[str, Any], protocol: str) -> str:
-    """The success rate of ``protocol`` in a row of progress.csv, with its 95 % interval."""
-    figures = [row.get(f"{name}_{protocol}") for name in ("success", "low", "high")]
-    if None in figures:
-        return "not measured"
-    success, low, high = (f"{100 * figure:.1f}" for figure in figures if figure is not None)
-    return f"{success} % (95 % interval {low} to {high} %)"
 
 
 def _duration(seconds: float) -> str:

@@ -141,18 +141,21 @@ class Table(NamedTuple):
             row += self.bases[part] * board.code(part)
         return row
 
-    def q_values(self, board: Any, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Q of each of ``moves``."""
-        entries = self.entries[self.row(board)]
+    def places(self, board: Any) -> npt.NDArray[np.int32]:
+        """Place in ``weights`` of every move on ``board``."""
+        return self.entries[self.row(board)]
+
+    def q_values(self, places: npt.NDArray[np.int32], moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Q of each of ``moves`` on the board with these ``places``."""
         q = np.empty(len(moves), np.float64)
         for k in range(len(moves)):
-            q[k] = self.weights[entries[moves[k]]]
+            q[k] = self.weights[places[moves[k]]]
         return q
 
     def best(self, board: Any) -> tuple[int, float]:
         """The move of the highest Q, among equals the first in the game's order, and its Q from the first player's view."""
         moves = board.moves()
-        q = self.q_values(board, moves)
+        q = self.q_values(self.places(board), moves)
         k = int(np.argmax(q))
         return moves[k], board.player() * q[k]
 

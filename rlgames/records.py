@@ -171,10 +171,20 @@ class Dashboard:
         indented = "    " + text.replace("\n", "\n    ")  # markdown for: leave it as it is
         self._writer.add_text(tag, indented, games)
 
+    def show(self, games: int, figures: Mapping[str, float | str]) -> None:
+        """Log numbers as scalars and texts as they stand."""
+        self.scalars(games, {f"learner/{tag}": figure for tag, figure in figures.items()})
+        for tag, figure in figures.items():
+            if isinstance(figure, str):
+                self.text(games, tag, figure)
+
     def step_sizes(self, games: int, step_sizes: torch.Tensor) -> None:
-        """Log a histogram of effective step sizes."""
+        """Log effective step sizes: their histogram, median, and 5 and 95 % quantiles."""
         if len(step_sizes):
             self._writer.add_histogram("optimizer/step_size", step_sizes, games)
+            for percent in (5, 50, 95):
+                quantile = float(torch.quantile(step_sizes.double(), percent / 100))
+                self.scalars(games, {f"optimizer/step_size_{percent}": quantile})
 
     def hparams(self, games: int, cfg: DictConfig, numbers: Mapping[str, float]) -> None:
         """Log the configuration and the final ``numbers`` for the table of runs, in the events of this run."""
@@ -203,7 +213,7 @@ def _leaves(cfg: DictConfig, prefix: str = "") -> Iterable[tuple[str, Any]]:
             yield f"{prefix}{name}", value
 
 
-def step_sizes(optimizer: torch.optim.Optimizer) -> torch.Tensor:
+def step_sizes(optimizer: torch.optim.Optimizer | None) -> torch.Tensor:
     """Effective step sizes of weights whose state has changed, a sample; empty if the rule has one for all weights."""
     if not isinstance(optimizer, StepSize):
         return torch.empty(0)

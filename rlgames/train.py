@@ -11,7 +11,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 
 from rlgames import cli
-from rlgames.build import CONF, build, check, torch_device
+from rlgames.build import CONF, build, check, settle, torch_device
 
 # torch, numpy and numba are imported where they are needed: --help answers at once.
 
@@ -35,6 +35,7 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     from rlgames.trainer import Trainer
 
     check(cfg)
+    settle(cfg, words or [])
     saved = None
     if cfg.resume is not None:
         saved = checkpoint.load(cfg.resume)
@@ -46,7 +47,10 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
 
 
 class Learning(NamedTuple):
-    """A player that learns: the game, how the agent sees, values and changes it, and the loop in which it does."""
+    """A player that learns: the game, how the agent sees, values and changes it, and the loop in which it does.
+
+    A learner that brings its own network has neither features nor optimizer.
+    """
 
     game: Any
     features: Any
@@ -67,14 +71,18 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
     device = torch_device(cfg.device)
     tuples = {"tuples": saved["tuples"]} if saved and saved["tuples"] else {}  # a file may have changed since
     game = build(cfg, "game")
-    features = build(cfg, "features", game=game, **tuples)
-    network = build(cfg, "network", features=features).to(device)
     learner = build(cfg, "learner", game=game)
-    optimizer = build(cfg, "optimizer", params=network.parameters())
+    features = None if "features" in learner.brings else build(cfg, "features", game=game, **tuples)
+    network = (build(cfg, "network", features=features) if features else learner.network).to(device)
+    optimizer = build(cfg, "optimizer", params=network.parameters()) if features else None
     if saved:
         network.load_state_dict(saved["network"])
+    if saved and optimizer:
         optimizer.load_state_dict(saved["optimizer"])
-    agent = {"fused": Fused, "eager": Eager}[cfg.engine](network, optimizer, learner.traces)
+    if not optimizer:
+        agent = learner.agent(cfg.engine)
+    else:
+        agent = {"fused": Fused, "eager": Eager}[cfg.engine](network, optimizer, learner.traces)
     return Learning(game, features, network, learner, optimizer, agent)
 
 

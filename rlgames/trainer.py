@@ -12,10 +12,10 @@ from omegaconf import DictConfig, OmegaConf
 from rlgames import checkpoint, records
 from rlgames.agents import Fused
 from rlgames.cli import Interrupted, Interruptible
-from rlgames.evaluation import Evaluation, sample_game
-from rlgames.learners.td import Episodes
+from rlgames.episodes import Episodes
+from rlgames.evaluation import sample_game
 from rlgames.players import GreedyPlayer
-from rlgames.progress import ProgressBar, success_text
+from rlgames.progress import ProgressBar
 
 CHUNK = {"fused": 1000, "eager": 10}  # games, below a second; the result does not depend on it
 LOGS = 10  # points of the training curves per evaluation
@@ -57,7 +57,7 @@ class Trainer:
     Args:
         cfg: the configuration.
         player: game, network, learner, optimizer and agent, see ``rlgames.train.Learning``.
-        evaluation: the protocols by which it is measured; the first one makes the headlines.
+        evaluation: measures it, see ``rlgames.evaluation.Evaluation``; the first of its protocols makes the headlines.
         saved: the checkpoint to go on from.
 
     Raises:
@@ -65,9 +65,7 @@ class Trainer:
         OSError: if it cannot be made.
     """
 
-    def __init__(
-        self, cfg: DictConfig, player: Any, evaluation: Evaluation, saved: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, cfg: DictConfig, player: Any, evaluation: Any, saved: dict[str, Any] | None = None) -> None:
         self.cfg, self.player, self.evaluation = cfg, player, evaluation
         self.headline = evaluation.protocols[0]
         self.rng = np.random.default_rng(cfg.seed)
@@ -75,7 +73,7 @@ class Trainer:
         if saved:
             self.rng.bit_generator.state = saved["rng"]
             self.progress = Progress(**saved["progress"])
-        self.lr = float(player.optimizer.defaults["lr"])  # in the groups it changes with the schedule
+        self.lr = player.optimizer.defaults["lr"] if player.optimizer else 1.0  # in the groups the schedule changes it
         self.folder = records.claim_folder(cfg, player.game.name)
         self._began = self.progress.seconds["wall_seconds"]
         self._logged = self.progress.games, self._began
@@ -130,7 +128,8 @@ class Trainer:
         if p.games % log_every == 0 or p.games == cfg.games:
             self._log()
         success = p.rows[-1].get(f"success_{self.headline}") if p.rows else None
-        self.bar.update(p.games, p.seconds["wall_seconds"] - self._began, success, self._schedule("epsilon"))
+        name, number = next(iter(self._curves().items()))
+        self.bar.update(p.games, p.seconds["wall_seconds"] - self._began, success, f"{name} {number:.3g}")
 
     def _learn(self, games: int) -> Episodes:
         self._stored = False
@@ -163,8 +162,9 @@ class Trainer:
         self.dashboard.scalars(p.games, {f"evaluation/{name}": number for name, number in numbers.items()})
         self.dashboard.step_sizes(p.games, records.step_sizes(self.player.optimizer))
         self.dashboard.text(p.games, "sample_game", sample_game(game, greedy, greedy, rng))
+        self.dashboard.show(p.games, self.player.learner.look(self.player.agent, p.games))
         self.dashboard.flush()
-        self.bar.print(f"{p.games:>11,} games: success {success_text(p.rows[-1], self.headline)}")
+        self.bar.print(f"{p.games:>11,} games: {self.evaluation.headline(p.rows[-1])}")
 
     def _save(self) -> None:
         """Write a checkpoint; never one that is not finite."""
@@ -175,7 +175,7 @@ class Trainer:
             "config": OmegaConf.to_container(self.cfg, resolve=True),
             "tuples": getattr(self.player.features, "tuples", None),
             "network": self.player.network.state_dict(),
-            "optimizer": self.player.optimizer.state_dict(),
+            "optimizer": self.player.optimizer.state_dict() if self.player.optimizer else None,
             "rng": self.rng.bit_generator.state,
             "progress": asdict(self.progress),
         }
@@ -190,9 +190,9 @@ class Trainer:
             last = {name: number for name, number in p.rows[-1].items() if name.startswith("success")}
             self.dashboard.hparams(p.games, self.cfg, last)
         row = p.rows[-1] if p.rows else {}
-        levels = [f"{level} %: {_count(result[f'games_to_{level}'])}" for level in (80, 90)]
-        success = success_text(row, self.headline)
-        self.bar.print(f"success {success} after {row.get('games', 0):,} of {self.cfg.games:,} games")
+        levels = [f"{level} %: {_count(result[f'games_to_{level}'])}" for level in self.evaluation.levels]
+        headline = self.evaluation.headline(row)
+        self.bar.print(f"{headline} after {row.get('games', 0):,} of {self.cfg.games:,} games")
         self.bar.print(f"games to {', to '.join(levels)} ({records.SMOOTHING})")
         self.bar.print(records.next_commands(self.folder, 2 * p.games if status == "finished" else None))
         return result
@@ -205,8 +205,10 @@ class Trainer:
             "moves": p.moves,
             "seconds": p.seconds,
             "evaluation": p.rows[-1] if p.rows else None,
-            "games_to_80": records.games_to(0.8, p.rows, f"success_{self.headline}"),
-            "games_to_90": records.games_to(0.9, p.rows, f"success_{self.headline}"),
+            **{
+                f"games_to_{level}": records.games_to(level / 100, p.rows, f"success_{self.headline}")
+                for level in self.evaluation.levels
+            },
             "smoothing": records.SMOOTHING,
             "config": OmegaConf.to_container(self.cfg, resolve=True),
             "versions": records.versions(),
@@ -225,13 +227,13 @@ class Trainer:
         return {
             "game_length": float(f"{sums.plies / sums.games:.6g}"),
             "td_error": float(f"{sums.errors / sums.updates:.6g}") if sums.updates else None,
-            "epsilon": self._schedule("epsilon"),
-            "lr": self.lr * self._schedule("lr"),
+            **self._curves(),
         }
 
-    def _schedule(self, name: str) -> float:
-        """The learner's schedule ``name`` at the last game."""
-        return float(getattr(self.player.learner, name)(np.array([max(0, self.progress.games - 1)]))[0])
+    def _curves(self) -> dict[str, float]:
+        """The learner's schedules at the last game."""
+        curves = self.player.learner.curves(np.array([max(0, self.progress.games - 1)]), self.lr)
+        return {name: float(numbers[0]) for name, numbers in curves.items()}
 
     def _not_finite(self, when: str) -> str:
         kept = any((self.folder / "checkpoints").glob("*.pt"))

@@ -17,7 +17,7 @@ from rlgames.features.ntuples import NTuples
 from rlgames.games import connect4, tictactoe
 from rlgames.learners.td import TD, play_games
 from rlgames.network import ValueNetwork
-from rlgames.optim import TDL, StepSize
+from rlgames.optim import TDL
 from rlgames.schedules import Constant
 
 ROOT = Path(__file__).parents[1]
@@ -50,7 +50,7 @@ def process(text, **environment):
 TRAIN = """
 import json, test_compiled as t
 weights = t.trained(t.agent_of(t.TDL))
-print(json.dumps([weights.tolist(), *t.cache_counts(t.play_games)]))
+print(json.dumps([weights.tolist(), *t.cache_counts(t.play_games), str(t.compile_function(t.play_games).stats.cache_path)]))
 """
 CHOOSE = """
 import json, numpy as np
@@ -86,7 +86,7 @@ def tictactoe_move(board, rng):
 
 def test_a_second_process_finds_the_compiled_code():
     here = trained(agent_of(TDL))
-    weights, hits, misses = process(TRAIN)
+    weights, hits, misses, _ = process(TRAIN)
     assert (hits, misses) == (1, 0)
     assert torch.equal(torch.tensor(weights, dtype=torch.float64), here)
 
@@ -99,7 +99,7 @@ def test_the_cache_goes_where_it_is_told_and_is_shared(tmp_path, moves):
     assert process(CHOOSE, NUMBA_CACHE_DIR=str(tmp_path / "a b"))[2:] == [1, 0]
 
 
-@pytest.mark.parametrize("variables", [("NUMBA_CACHE_DIR",), ("HOME", "XDG_CACHE_HOME"), ("HOME", "XDG_CACHE_HOME", "TMPDIR")])
+@pytest.mark.parametrize("variables", [("NUMBA_CACHE_DIR",), ("HOME", "XDG_CACHE_HOME", "TMPDIR")])
 def test_without_a_folder_to_write_in_it_works_too(tmp_path, moves, variables):
     """A file in place of the folder: also the administrator cannot write below it."""
     (tmp_path / "file").touch()
@@ -116,12 +116,6 @@ def test_processes_that_compile_at_once_do_not_disturb_one_another(tmp_path, mov
     outputs = [p.communicate(timeout=280)[0] for p in start]
     assert [json.loads(output)[0] for output in outputs] == [moves] * 6
     assert process(CHOOSE, NUMBA_CACHE_DIR=str(tmp_path))[2:] == [1, 0]
-
-
-def test_code_compiled_with_bounds_checks_is_kept_apart(tmp_path, moves):
-    environment = {"NUMBA_CACHE_DIR": str(tmp_path)}
-    folders = [Path(process(CHOOSE, NUMBA_BOUNDSCHECK=flag, **environment)[1]).parent.name for flag in ("0", "1")]
-    assert folders[0] != folders[1]
 
 
 # ---- torch in compiled code
@@ -177,7 +171,7 @@ def test_exp_of_extreme_numbers(precision):
     compile_function(one_argument)(x, out)
     assert np.all((out[1, :4] >= 0) & (out[1, :4] < 1e-37))
     assert np.all(out[1, 4:] > 1e38)
-    assert np.all(np.diff(out[1]) >= 0)
+    assert out[1].tolist() == sorted(out[1])
 
 
 @pytest.mark.parametrize("row", [0, 1, 3, 4, 5, 6], ids=lambda row: list(ONE)[row])
@@ -214,18 +208,46 @@ def test_single_precision_turns_constants_into_float32():
 # ---- types that look alike
 
 
-def rule_of_size(factor):
-    """A rule; all rules made here have the same name and the same fields."""
+CELL = """
+from typing import Any, NamedTuple
+from rlgames.optim import StepSize
+class State(NamedTuple):
+    {fields[0]}: Any
+    {fields[1]}: Any
+class Rule(StepSize):
+    State = State
+    def __init__(self, params, lr=0.01):
+        super().__init__(params, lr=lr)
+    @staticmethod
+    def initial(p):
+        return State({fields[0]}=0.0, {fields[1]}=0.0)
+    @staticmethod
+    def update(p, w, s, t):
+        return w + {factor} * p.lr * t.delta * t.e + 0.001 * s.last, State(last=t.delta, steps=s.steps + 1)
+"""
 
-    class Rule(StepSize):
-        def __init__(self, params, lr=0.01):
-            super().__init__(params, lr=lr)
 
-    if factor == 1:
-        Rule.update = staticmethod(lambda p, w, s, t: (w + p.lr * t.delta * t.e, s))
-    else:
-        Rule.update = staticmethod(lambda p, w, s, t: (w + 3 * p.lr * t.delta * t.e, s))
-    return type("Rule", (Rule,), {"update": Rule.update, "__init__": Rule.__init__})
+def learn_twice(agent, board):
+    agent.learn(board, 1.0)
+    return agent.learn(board, -1.0)
+
+
+@pytest.mark.parametrize("module", ["notebook", __name__])
+def test_a_rule_that_is_defined_anew_is_not_taken_for_the_old_one(module):
+    """As in a notebook, or in a function that makes rules: same names, another formula, another order of fields."""
+    for factor, fields in [(1, "last steps"), (3, "last steps"), (3, "steps last")]:
+        cell = {"__name__": module}
+        exec(CELL.format(factor=factor, fields=fields.split()), cell)
+        results = []
+        for engine in (Eager, Fused):
+            agent = agent_of(cell["Rule"], engine)
+            error = agent.run(learn_twice, GAME.board)
+            if engine is Fused:
+                agent.store()
+            weight = agent.network.embedding.weight
+            results.append([torch.tensor(error), weight, *agent.optimizer.state[weight].values()])
+        for eager, fused in zip(*results, strict=True):
+            torch.testing.assert_close(fused, eager, rtol=0, atol=1e-12, check_dtype=False)
 
 
 def first_moves(board):
@@ -246,10 +268,10 @@ def test_boards_of_the_same_fields_are_not_confused():
 # ---- the compiler's own checks
 
 
-def test_with_bounds_checks_the_result_is_the_same(tmp_path):
-    """In a cache of its own."""
-    weights, *_ = process(TRAIN, NUMBA_BOUNDSCHECK="1", NUMBA_CACHE_DIR=str(tmp_path))
+def test_with_bounds_checks_the_result_is_the_same_and_the_code_kept_apart():
+    weights, *_, path = process(TRAIN, NUMBA_BOUNDSCHECK="1")
     np.testing.assert_allclose(weights, trained(agent_of(TDL)).numpy(), rtol=0, atol=1e-12)
+    assert path != str(compile_function(play_games).stats.cache_path)
 
 
 def test_without_compiler_the_result_is_the_same():

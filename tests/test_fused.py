@@ -13,6 +13,7 @@ from rlgames.games.tictactoe import TicTacToe
 from rlgames.learners.td import TD
 from rlgames.network import ValueNetwork
 from rlgames.optim import StepSize
+from rlgames.traces import Traces
 
 GAMES = 20
 TUPLES = [[0, 1, 6, 7], [12, 18, 24, 30], [3, 8, 13, 18], [20, 21, 26, 27], [36, 37, 31, 24], [5, 11, 17, 23]]
@@ -27,20 +28,23 @@ def rules():
             yield file.stem, cls, {str(k): v for k, v in cfg.optimizer.items() if not str(k).startswith("_")}
 
 
+RULES = {name: (cls, hyper) for name, cls, hyper in rules()}
 CASES = [(name, cls, hyper, unit) for name, cls, hyper in rules() for unit in cls.units]
 
 
-def learn(engine, cls, hyper, unit, game, tuples, states, games=GAMES):
+def learn(engine, cls, hyper, unit, game, tuples, states, games=GAMES, **traces):
     """The optimizer's tensors and the next random number after some games; two chunks, so state comes and goes."""
     features = NTuples(game, tuples=tuples, states=states)
     network = ValueNetwork(features, output=unit, dtype="float64", init=0.1)
     optimizer = cls(network.parameters(), **hyper)
-    agent, rng = engine(network, optimizer), np.random.default_rng(3)
+    learner = TD(game, **traces)
+    agent, rng = engine(network, optimizer, learner.traces), np.random.default_rng(3)
     for first in (0, games // 2):
-        TD(game).play(agent, first, games - games // 2, hyper["lr"], rng)
+        learner.play(agent, first, games - games // 2, hyper["lr"], rng)
         if engine is Fused:
             agent.store()
     state = optimizer.state[network.embedding.weight]
+    state = {name: tensor for name, tensor in state.items() if name != "trace"}  # ends with the game
     return {"weight": network.embedding.weight.detach(), **state}, rng.random()
 
 
@@ -48,7 +52,7 @@ def same(a, b):
     assert a[1] == b[1]
     assert a[0].keys() == b[0].keys()
     for name, tensor in a[0].items():
-        torch.testing.assert_close(b[0][name], tensor, rtol=1e-12, atol=1e-12, msg=lambda text, name=name: f"{name}: {text}")
+        torch.testing.assert_close(b[0][name], tensor, rtol=1e-12, atol=1e-12, msg=lambda m, n=name: f"{n}: {m}")
 
 
 @pytest.mark.parametrize(("name", "cls", "hyper", "unit"), CASES, ids=[f"{c[0]}-{c[3]}" for c in CASES])
@@ -57,8 +61,33 @@ def test_connect4_games(name, cls, hyper, unit):
     same(*(learn(engine, cls, hyper, unit, game, TUPLES, 4) for engine in (Eager, Fused)))
 
 
-def test_tictactoe_games_with_symmetric_boards():
-    for name in ("k1", "autostep"):
-        _, cls, hyper = next(rule for rule in rules() if rule[0] == name)
-        tuples = [[0, 1, 2], [3, 4, 5], [0, 4, 8]]
-        same(*(learn(engine, cls, hyper, "identity", TicTacToe(), tuples, 3) for engine in (Eager, Fused)))
+@pytest.mark.parametrize("name", ["k1", "autostep", "smd"])
+def test_tictactoe_games_with_symmetric_boards(name):
+    cls, hyper = RULES[name]
+    tuples = [[0, 1, 2], [3, 4, 5], [0, 4, 8]]
+    same(*(learn(engine, cls, hyper, cls.units[0], TicTacToe(), tuples, 3) for engine in (Eager, Fused)))
+
+
+@pytest.mark.parametrize("name", [name for name, (cls, _) in RULES.items() if cls.traced])
+def test_connect4_games_with_traces(name):
+    cls, hyper = RULES[name]
+    traces = {"lambda_": 0.5, "gamma": 0.9}
+    same(*(learn(engine, cls, hyper, cls.units[0], Connect4(), TUPLES, 4, 10, **traces) for engine in (Eager, Fused)))
+
+
+@pytest.mark.parametrize("threshold", [0, 0.01])
+@pytest.mark.parametrize("traces", ["et", "res", "rep", "rr"])
+@pytest.mark.parametrize("name", ["tcl_exp", "idbd_nl"])
+def test_kinds_of_traces(name, traces, threshold):
+    cls, hyper = RULES[name]
+    kind = {"lambda_": 0.8, "traces": traces, "threshold": threshold}
+    same(*(learn(engine, cls, hyper, cls.units[0], Connect4(), TUPLES, 4, 10, **kind) for engine in (Eager, Fused)))
+
+
+@pytest.mark.parametrize("name", [name for name, (cls, _) in RULES.items() if not cls.traced])
+def test_rules_that_are_not_defined_with_traces_say_so(name):
+    cls, hyper = RULES[name]
+    network = ValueNetwork(NTuples(TicTacToe(), tuples=[[0, 1]], states=3))
+    for engine in (Eager, Fused):
+        with pytest.raises(ValueError, match=rf"learner.lambda_ .* {cls.__name__} is not defined"):
+            engine(network, cls(network.parameters(), **hyper), Traces(0.5))

@@ -1,7 +1,7 @@
 """Two weights, five steps: every rule against its formula, written once more, literally, with plain numbers.
 
-The references know nothing of the package: lists of floats, a loop over the weights, the paper's order of lines. x holds a 2
-(an index that stands twice) and a 0 (a weight that is not active, which no rule may touch).
+The references know nothing of the package: lists of floats, a loop over the weights, the paper's order of lines. x holds
+a 2 (an index that stands twice) and a 0 (a weight that is not active, which no rule may touch).
 """
 
 from math import exp, log, sqrt
@@ -12,7 +12,8 @@ from hydra.utils import get_class
 from torch import nn
 
 from rlgames.build import CONF, load
-from rlgames.optim import StepSize
+from rlgames.optim import IDBD, SMD, TIDBD, IDBDnl, StepSize
+from rlgames.traces import Traces
 
 W = [0.3, -0.2]
 X = [[1, 1], [1, 2], [1, 0], [2, 1], [1, 1]]
@@ -23,7 +24,7 @@ ACTIVE = [[i for i in (0, 1) if x[i]] for x in X]
 
 def tdl(y, lr):
     w = W.copy()
-    for x, d, s in zip(X, DELTA, y):
+    for x, d, s in zip(X, DELTA, y, strict=True):
         for i in (0, 1):
             w[i] += lr * d * s * x[i]
     return {"w": w}
@@ -68,6 +69,10 @@ def idbd(y, lr, theta, guards):
             w[i] += alpha * d * x
             h[i] = h[i] * max(0, 1 - alpha * x * x) + alpha * d * x
     return {"w": w, "beta": beta, "h": h}
+
+
+def tidbd(y, **hyper):
+    return idbd(y, **hyper)  # without traces
 
 
 def idbd_nl(y, lr, theta, guards):
@@ -231,8 +236,9 @@ RULES = {
 # settings beside those of the yaml, in which guards, bounds and the second sum act
 MORE = {
     "idbd": [{"theta": 60, "lr": 0.4}, {"theta": 5, "lr": 0.4, "guards": False}, {"lr": 5e-5, "theta": 0.0}],
+    "tidbd": [{"theta": 60, "lr": 0.4}],
     "idbd_nl": [{"theta": 60, "lr": 0.4}, {"theta": 5, "lr": 0.4, "guards": False}],
-    "k1": [{"lr": 2.0, "R": 0.5, "theta": 100}, {"lr": 0.5, "extra_x": True}, {"lr": 0.5, "guards": False, "theta": 20}],
+    "k1": [{"lr": 2.0, "R": 0.5, "theta": 100}, {"lr": 0.5, "extra_x": True}, {"lr": 0.5, "guards": False}],
     "elk1": [{"lr": 2.0, "theta": 100}, {"lr": 0.5, "extra_x": False}, {"lr": 0.5, "guards": False, "theta": 20}],
     "autostep": [{"lr": 0.5, "mu": 0.5, "tau": 10}],
     "smd": [{"lr": 1.5, "theta": 20, "mu": 0.9}, {"lr": 0.5, "extra_x": True}],
@@ -269,8 +275,57 @@ def test_five_steps(name, change, sparse):
         assert ours[key].flatten().tolist() == pytest.approx(numbers, rel=1e-12, abs=1e-15), key
 
 
+def meta_traces(y, lr, theta, decay, *, by_trace, logistic=False):
+    """IDBD(λ) (by trace) and TIDBD(λ), semi-gradient; accumulating traces of x, which is y' x but for logistic units."""
+    w, beta, h, e = W.copy(), [log(lr)] * 2, [0.0, 0.0], [0.0, 0.0]
+    for k in range(5):
+        for i in (0, 1):
+            gradient = X[k][i] * (1 if logistic else y[k])
+            e[i] = decay * e[i] + gradient
+            beta[i] += theta * DELTA[k] * (e[i] if by_trace else gradient) * h[i]
+            alpha = exp(beta[i])
+            w[i] += alpha * DELTA[k] * e[i]
+            h[i] = h[i] * max(0, 1 - alpha * X[k][i] * y[k] * e[i]) + alpha * DELTA[k] * e[i]
+    return {"w": w, "beta": beta, "h": h}
+
+
+def smd_traces(y, lr, theta, decay):
+    w, alpha, h, e = W.copy(), [lr, lr], [0.0, 0.0], [0.0, 0.0]
+    for k in range(5):
+        product = sum(h[i] * X[k][i] for i in (0, 1))
+        for i in (0, 1):
+            e[i] = decay * e[i] + X[k][i]
+            alpha[i] *= max(0.5, 1 + theta * DELTA[k] * e[i] * h[i])
+            w[i] += alpha[i] * DELTA[k] * e[i]
+            h[i] = h[i] - alpha[i] * y[k] * e[i] * product + alpha[i] * DELTA[k] * e[i]
+    return {"w": w, "alpha": alpha, "h": h}
+
+
+@pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
+@pytest.mark.parametrize(
+    ("cls", "reference"),
+    [
+        (IDBD, lambda *args: meta_traces([1.0] * 5, *args, by_trace=True)),
+        (TIDBD, lambda *args: meta_traces([1.0] * 5, *args, by_trace=False)),
+        (IDBDnl, lambda *args: meta_traces(SLOPE, *args, by_trace=True, logistic=True)),
+        (SMD, lambda *args: smd_traces(SLOPE, *args)),
+    ],
+    ids=["idbd", "tidbd", "idbd_nl", "smd"],
+)
+def test_five_steps_with_traces(cls, reference, sparse):
+    weight = nn.Parameter(torch.tensor(W, dtype=torch.float64)[:, None])
+    optimizer = cls([weight], lr=0.25, theta=2.0)
+    for x, delta, slope in zip(X, DELTA, [1.0] * 5 if "identity" in cls.units else SLOPE, strict=True):
+        grad = torch.tensor(x, dtype=torch.float64)[:, None]
+        weight.grad = grad.to_sparse(1) if sparse else grad
+        optimizer.step(delta, slope, traces=Traces(0.5))
+    ours = {"w": weight, **optimizer.state[weight]}
+    for key, numbers in reference(0.25, 2.0, 0.5).items():
+        assert ours[key].flatten().tolist() == pytest.approx(numbers, rel=1e-12), key
+
+
 def test_tdl_by_hand():
-    """α = 1/2, linear: w₀ = 0.3 + (0.5 - 0.25 + 0.75 + 2 * 0.125 - 1) / 2, w₁ = -0.2 + (0.5 - 2 * 0.25 + 0.125 - 1) / 2."""
+    """α = 1/2: w₀ = 0.3 + (0.5 - 0.25 + 0.75 + 2 * 0.125 - 1) / 2, w₁ = -0.2 + (0.5 - 2 * 0.25 + 0.125 - 1) / 2."""
     assert tdl([1.0] * 5, 0.5)["w"] == pytest.approx([0.425, -0.6375])
 
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from rlgames.compiled import compilable
 from rlgames.episodes import Episodes
-from rlgames.policy import boltzmann, draw
+from rlgames.policy import boltzmann, draw_index
 from rlgames.q_table import QTable, TableAgent
 from rlgames.schedules import Constant, Numbers, Schedule
 
@@ -33,7 +33,7 @@ class Q:
         symmetric, init, dtype, seed: of the table, see ``rlgames.q_table.QTable``.
 
     Attributes:
-        table: the network.
+        network: the table.
 
     Raises:
         ValueError: for a number out of range.
@@ -74,22 +74,22 @@ class Q:
         self.game, self.alpha, self.gamma, self.self_play = game, alpha, gamma, self_play
         self.games, self.temperatures = games, (temperature_start, temperature_end)
         self.ends = np.array([loss, draw, win]) / (1 - gamma if limit else 1)  # r + γ r / (1 - γ) = r / (1 - γ)
-        self.table = QTable(game, symmetric, init, dtype, seed)
+        self.network = QTable(game, symmetric, init, dtype, seed)
 
     def temperature(self, games: npt.NDArray[np.int64]) -> Numbers:
         """T = start (end / start)^(n / S) in each of ``games``, at most S of them."""
         start, end = self.temperatures
         return np.asarray(start * (end / start) ** np.minimum(games / self.games, 1.0), np.float64)
 
-    def curves(self, games: npt.NDArray[np.int64], _lr: float = 1.0) -> dict[str, Numbers]:
+    def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, Numbers]:
         """What the schedules give in ``games``; there is no lr of an optimizer."""
         return {"temperature": self.temperature(games), "alpha": self.alpha(games)}
 
     def agent(self, engine: str) -> TableAgent:
         """The agent that plays and learns with the table."""
-        return TableAgent(self.table, compiled=engine == "fused")
+        return TableAgent(self.network, compiled=engine == "fused")
 
-    def play(self, agent: TableAgent, first_game: int, games: int, _lr: float, rng: np.random.Generator) -> Episodes:
+    def play(self, agent: TableAgent, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play and learn from ``games`` games, of which ``first_game`` were played before.
 
         Args:
@@ -110,7 +110,8 @@ class Q:
     def look(self, agent: TableAgent, games: int) -> dict[str, float | str]:
         """What can be told of the first move after ``games`` games: the entropy of its choice in bits, and a picture."""
         moves = self.game.board.moves()
-        q = agent.network.view().q_values(self.game.board, moves)
+        table = agent.network.view()
+        q = table.q_values(table.places(self.game.board), moves)
         p = boltzmann(q, float(self.temperature(np.array([max(0, games - 1)]))[0]))
         cells = [f"{self.game.labels[move]}: {q[k]:+6.2f} {100 * p[k]:3.0f} %" for k, move in enumerate(moves)]
         entropy = -float(np.sum(p[p > 0] * np.log2(p[p > 0])))
@@ -142,13 +143,14 @@ def play_game(
     mine, theirs = -1, -1  # entries of the last action of the player to move, and of the other; -1: there is none to learn
     while not board.over():
         moves = board.moves()
-        q = table.q_values(board, moves)
+        entries = table.places(board)
+        q = table.q_values(entries, moves)
         if mine >= 0:
-            errors += abs(table.correct(mine, gamma * np.max(q), alpha))
+            errors += abs(table.correct(mine, gamma * max(q), alpha))
             updates += 1
         if self_play or board.player() > 0:
-            move = moves[draw(boltzmann(q, temperature), rng)]
-            mine = table.entries[table.row(board), move]
+            move = moves[draw_index(boltzmann(q, temperature), rng)]
+            mine = entries[move]
         else:
             move = moves[int(rng.random() * len(moves))]
             mine = -1

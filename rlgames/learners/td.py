@@ -1,39 +1,15 @@
 """Temporal difference learning by self-play on afterstates (Bagheri et al. 2015, table 1)."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import compilable
+from rlgames.episodes import Episodes
 from rlgames.policy import best_move, random_move
-from rlgames.schedules import Constant
+from rlgames.schedules import Constant, Numbers, Schedule
 from rlgames.traces import Traces
-
-Schedule = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float64]]
-
-
-class Episodes(NamedTuple):
-    """Sums over some games of self-play.
-
-    Attributes:
-        games, plies, updates: how many.
-        errors: sum of |td_error| over the updates; not finite if the values were not.
-        first, second: wins of either player.
-    """
-
-    games: int = 0
-    plies: int = 0
-    updates: int = 0
-    errors: float = 0.0
-    first: int = 0
-    second: int = 0
-
-    def plus(self, other: "Episodes") -> "Episodes":
-        """The sums of both."""
-        return Episodes(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[arg-type]
-
 
 TRACES = {  # replacing, resetting
     "et": (False, False),
@@ -61,6 +37,8 @@ class TD:
         ValueError: for a probability, discount or decay out of range.
     """
 
+    brings: ClassVar[tuple[str, ...]] = ()  # all its parts are built from conf/
+
     def __init__(
         self,
         game: Any,
@@ -80,7 +58,7 @@ class TD:
         if not 0 <= win_decay * game.n_cells < 1:
             raise ValueError(f"learner.win_decay is {win_decay}; allowed are numbers from 0 to 1 / {game.n_cells}")
         self.game, self.epsilon, self.lr, self.gamma, self.win_decay = game, epsilon, lr, gamma, win_decay
-        self._schedules(np.zeros(1, np.int64))  # refuse at once what is wrong from the start
+        self.curves(np.zeros(1, np.int64))  # refuse at once what is wrong from the start
         self.traces = Traces(gamma * lambda_, *TRACES[traces], threshold) if gamma * lambda_ else None
 
     def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
@@ -98,20 +76,27 @@ class TD:
         Raises:
             ValueError: if a schedule leaves its range.
         """
-        epsilons, lrs = self._schedules(np.arange(first_game, first_game + games))
-        lrs *= lr
+        epsilons, lrs = self.curves(np.arange(first_game, first_game + games), lr).values()
         return Episodes(
             *agent.run(play_games, self.game.board, epsilons, lrs, float(self.gamma), float(self.win_decay), rng)
         )
 
-    def _schedules(self, games: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-        """Chance of exploration and factor on the step size in ``games``, checked."""
+    def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, Numbers]:
+        """What the schedules give in ``games`` (from 0), ``lr`` being the optimizer's; the first one explores.
+
+        Raises:
+            ValueError: if a schedule leaves its range.
+        """
         epsilons, factors = self.epsilon(games), self.lr(games)
         for k in np.flatnonzero(~((epsilons >= 0) & (epsilons <= 1)))[:1]:
             raise ValueError(f"learner.epsilon is {epsilons[k]:g} at game {games[k]}; allowed are numbers from 0 to 1")
         for k in np.flatnonzero(~((factors > 0) & np.isfinite(factors)))[:1]:
             raise ValueError(f"learner.lr is {factors[k]:g} at game {games[k]}; it must be finite and above 0")
-        return epsilons, factors
+        return {"epsilon": epsilons, "lr": factors * lr}
+
+    def look(self, agent: Any, games: int) -> dict[str, float | str]:
+        """Nothing more to tell of the agent than numbers of the trainer do."""
+        return {}
 
 
 @compilable

@@ -10,6 +10,7 @@ from rlgames.optim.smd import SMD
 from rlgames.optim.step_size import StepSize, Transition
 from rlgames.optim.tcl import TCL, TCLEXP, TCLPL, TCLDelta
 from rlgames.optim.tdl import TDL
+from rlgames.optim.tidbd import TIDBD
 
 __all__ = [
     "ELK1",
@@ -20,6 +21,7 @@ __all__ = [
     "TCLEXP",
     "TCLPL",
     "TDL",
+    "TIDBD",
     "AdaptiveObGD",
     "AlphaBounds",
     "Autostep",

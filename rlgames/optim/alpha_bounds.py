@@ -13,9 +13,10 @@ class AlphaBounds(StepSize):
 
     α ← min(α, 1 / |y' Σ e x|),   w ← w + α δ e
 
-    y' is the slope of the unit. The bound of the papers is |y' Σ e (γ x' - x)| with the features x' of the next position;
-    here those are taken not to meet e, as in Connect-4, where the tables of the two players have no weight in common.
-    α never rises: a symmetric board with its features of 2 bounds it for good (the empty Connect-4 board to 1 / 280).
+    y' is the slope of the unit. The bound of the papers is |y' Σ e (γ x' - x)| with the features x' of the next
+    position; here those are taken not to meet e, as in Connect-4, where the tables of the two players have no weight
+    in common. α never rises: a symmetric board with its features of 2 bounds it for good (the empty Connect-4 board to
+    1 / 280).
 
     Args:
         params: parameters or groups of them.

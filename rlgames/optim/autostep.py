@@ -24,8 +24,8 @@ class Autostep(StepSize):
     α ← α / M,   M = max(Σ α x², 1),   w ← w + α δ x,   h ← h [1 - α x²]⁺ + α δ x
 
     M keeps a step from overshooting. Only step sizes of active weights (x not 0) are divided by it, as in the authors'
-    Connect-4 program: the cost of a step follows the active weights. With a unit of slope y' the gradient y' x takes the
-    place of x.
+    Connect-4 program: the cost of a step follows the active weights. With a unit of slope y' the gradient y' x takes
+    the place of x.
 
     Args:
         params: parameters or groups of them.
@@ -39,6 +39,7 @@ class Autostep(StepSize):
 
     State = Normalized
     units = ("identity",)
+    traced = False
 
     def __init__(self, params: Iterable[Any], lr: float = 0.005, mu: float = 1e-4, tau: float = 1e4) -> None:
         mu = positive("mu", mu, zero=True)

@@ -21,15 +21,15 @@ class IDBD(StepSize):
 
     β ← β + θ δ e h,   α = exp(β),   w ← w + α δ e,   h ← h [1 - α e x]⁺ + α δ e
 
-    [.]⁺ is max(0, .). With a unit of slope y' the gradient y' x takes the place of x. β starts at ln(lr): an lr that changes
-    later acts only on parameters that were never stepped, as in ``torch.optim.Rprop``.
+    [.]⁺ is max(0, .); e is (the trace of) x. With a unit of slope y' the gradient y' x takes the place of x. β starts
+    at ln(lr): an lr that changes later acts only on parameters that were never stepped, as in ``torch.optim.Rprop``.
 
     Args:
         params: parameters or groups of them.
         lr: initial step size of every weight, > 0 (published: 0.0067, β = -5).
         theta: meta step size θ, >= 0; at 0 all step sizes stay at lr.
-        guards: |change of β| <= 2 and β >= -10 (or where it started, if lower). They stand in the authors' Connect-4 program
-            that made the published curves and in no paper; False is Sutton's rule.
+        guards: |change of β| <= 2 and β >= -10 (or where it started, if lower). They stand in the authors' Connect-4
+            program, which made the published curves, and in no paper; False is Sutton's rule.
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -72,29 +72,23 @@ class IDBD(StepSize):
 class IDBDnl(IDBD):
     """IDBD for logistic units and the cross-entropy loss (Koop 2008; Thill 2015, eq. 3.45). Targets are from 0 to 1.
 
-    β ← β + θ δ x h,   α = exp(β),   w ← w + α δ x,   h ← h [1 - α V (1 - V) x²]⁺ + α δ x
+    β ← β + θ δ e h,   α = exp(β),   w ← w + α δ e,   h ← h [1 - α V (1 - V) e x]⁺ + α δ e
 
-    The slope V (1 - V) of the unit stands in the decay of h only. As a plain torch optimizer: ``grad`` is the gradient of the
-    sum before the unit, and ``step(delta, slope)`` is told V (1 - V).
+    e is (the trace of) x: the slope V (1 - V) of the unit cancels but for the decay of h. As a plain torch optimizer:
+    ``grad`` is the gradient of the sum before the unit, and ``step(delta, slope)`` is told V (1 - V).
+
+    Args:
+        params: parameters or groups of them.
+        lr: initial step size of every weight, > 0 (published: 0.0302, β = -3.5).
+        theta: meta step size θ, >= 0.
+        guards: see IDBD; without them weights can grow without bound at bad settings.
+
+    Raises:
+        ValueError: for hyper-parameters out of range.
     """
 
     units = ("sigmoid",)
+    cross_entropy = True
 
     def __init__(self, params: Iterable[Any], lr: float = 0.0302, theta: float = 3.1, guards: bool = True) -> None:
         super().__init__(params, lr, theta, guards)
-
-    @staticmethod
-    def adapt(p: Any, s: LogStepSize, t: Transition) -> LogStepSize:
-        """The new β."""
-        change = p.theta * t.delta * t.x * s.h
-        if p.guards:
-            change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - s.beta, 0))
-        return LogStepSize(s.beta + change, s.h)
-
-    @staticmethod
-    def update(p: Any, w: Any, s: LogStepSize, t: Transition) -> tuple[Any, LogStepSize]:
-        """See the class."""
-        s = p.adapt(s, t)
-        alpha = torch.exp(s.beta)
-        step = alpha * t.delta * t.x
-        return w + step, LogStepSize(s.beta, s.h * torch.relu(1 - alpha * t.slope * torch.square(t.x)) + step)

@@ -15,8 +15,8 @@ class K1(IDBD):
     β ← β + θ δ x h   for all active weights,   p = exp(β)
     k = p x / (R + Σ p x²),   w ← w + k δ,   h ← (h + k δ) [1 - k x]⁺
 
-    p estimates the variance of the error of a weight, k is its gain. With a unit of slope y' the gradient y' x takes the
-    place of x.
+    p estimates the variance of the error of a weight, k is its gain. With a unit of slope y' the gradient y' x takes
+    the place of x.
 
     Args:
         params: parameters or groups of them.
@@ -32,6 +32,7 @@ class K1(IDBD):
     """
 
     units = ("identity",)
+    traced = False
 
     def __init__(
         self,
@@ -80,16 +81,17 @@ class ELK1(K1):
     β ← β + θ δ e h   for all active weights,   p = exp(β),   e = y' x
     k = p x / ((1 + Σ p x²) y'),   w ← w + k δ e,   h ← (h + k δ) [1 - k e]⁺
 
-    y' is the slope of the output unit, so the weight change is p x² δ / (1 + Σ p x²). For a linear unit and x = 1 this is K1
-    with R = 1. Schraudolph's text could not be read; K1 on a nonlinear unit is the other rule that carries this name.
+    y' is the slope of the output unit, so the weight change is p x² δ / (1 + Σ p x²). For a linear unit and x = 1 this
+    is K1 with R = 1. Schraudolph's text could not be read; K1 on a nonlinear unit is the other rule that carries this
+    name.
 
     Args:
         params: parameters or groups of them.
         lr: initial p of every weight, > 0 (published: 0.0111, β = -4.5).
         theta: meta step size θ, >= 0.
         guards: β >= -10 (or where it started, if lower), as in the authors' program and in no paper.
-        extra_x: the weight change as above, which made the published curves; False leaves out one x, k δ y', as K1 has it.
-            It differs only where x is not 0 or 1.
+        extra_x: the weight change as above, which made the published curves; False leaves out one x, k δ y', as K1 has
+            it. It differs only where x is not 0 or 1.
 
     Raises:
         ValueError: for hyper-parameters out of range.

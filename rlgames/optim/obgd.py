@@ -1,4 +1,4 @@
-"""ObGD: steps that are cut where they would overshoot (Elsayed, Vasan & Mahmood 2024, Streaming deep RL finally works)."""
+"""ObGD: steps are cut where they would overshoot (Elsayed, Vasan & Mahmood 2024, Streaming deep RL finally works)."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -52,7 +52,8 @@ class AdaptiveObGD(ObGD):
     v ← β₂ v + (1 - β₂) (δ e)²,   u = e / √(v / (1 - β₂ⁿ) + ε)
     d = α κ max(|δ|, 1) Σ |u|,   w ← w + α δ u / max(d, 1)
 
-    n counts the steps in which the weight took part (e not 0), as in ``torch.optim.SparseAdam``: the others leave its v alone.
+    n counts the steps in which the weight took part (e not 0), as in ``torch.optim.SparseAdam``: others leave its v
+    alone.
 
     Args:
         params: parameters or groups of them.
@@ -75,7 +76,7 @@ class AdaptiveObGD(ObGD):
 
     @staticmethod
     def initial(p: Any) -> Moment:
-        """v = 0 after 0 steps."""
+        """No steps yet."""
         return Moment(0.0, 1.0)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Resilient propagation: only the sign of the gradient counts; a step grows while signs agree (Riedmiller & Braun 1993).
+"""Resilient propagation: only the sign of the gradient counts (Riedmiller & Braun 1993).
 
 Four variants are published (Igel & Hüsken 2003). They differ in what happens when a sign changes:
 
@@ -21,7 +21,7 @@ from rlgames.optim.step_size import StepSize, Transition, between, positive
 
 
 class Signs(NamedTuple):
-    """State per weight: its step size, the sign to compare with (0: none), its last change, the size of its last error."""
+    """State per weight: its step size, sign to compare with (0: none), last change, size of its last error."""
 
     width: Any
     sign: Any
@@ -48,6 +48,7 @@ class RpropMinus(StepSize):
     """
 
     State = Signs
+    traced = False
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class RpropMinus(StepSize):
             up=between("up", up, 1, 1000),
             down=between("down", positive("down", down), 0, 1),
             lr_min=positive("lr_min", lr_min),
-            lr_max=between("lr_max", lr_max, lr_min, float("inf")),
+            lr_max=between("lr_max", positive("lr_max", lr_max), lr_min, float("inf")),
         )
 
     @staticmethod
@@ -138,6 +139,6 @@ class IRpropPlus(RpropMinus):
         back = torch.where(error > s.error, -s.change, 0 * w)
         change = torch.where(turned, back, r * width)
         r = torch.where(turned, 0 * r, r)
-        a = t.e != 0
-        signs = Signs(width, torch.where(a, r, s.sign), torch.where(a, change, s.change), torch.where(a, error, s.error))
-        return w + change, signs
+        active = t.e != 0
+        sign, last = torch.where(active, r, s.sign), torch.where(active, change, s.change)
+        return w + change, Signs(width, sign, last, torch.where(active, error, s.error))

@@ -18,18 +18,18 @@ class Gains(NamedTuple):
 class SMD(StepSize):
     """Stochastic meta-descent for logistic units and the cross-entropy loss (Thill 2015, A.4). Targets are from 0 to 1.
 
-    α ← α max(1/2, 1 + θ δ x h),   w ← w + α δ x,   h ← μ h - μ α V (1 - V) x Σ h x + α δ x
+    α ← α max(1/2, 1 + θ δ e h),   w ← w + α δ e,   h ← μ h - μ α V (1 - V) e Σ h x + α δ e
 
-    Where x is 0 nothing changes, not even h for μ < 1. As a plain torch optimizer: ``grad`` is the gradient of the sum before
-    the unit, and ``step(delta, slope)`` is told V (1 - V).
+    e is (the trace of) x without the slope of the unit. Where e is 0 nothing changes, not even h for μ < 1. As a plain
+    torch optimizer: ``grad`` is the gradient of the sum before the unit, and ``step(delta, slope)`` is told V (1 - V).
 
     Args:
         params: parameters or groups of them.
         lr: initial step size of every weight, > 0.
         theta: meta step size θ, >= 0.
         mu: what h keeps per step, 0 to 1.
-        extra_x: sum x² h, as the authors' Connect-4 program does, instead of the published x h. It differs only where an
-            index stands twice (x = 2, symmetric boards).
+        extra_x: sum x² h, as the authors' Connect-4 program does, instead of the published x h. It differs only where
+            an index stands twice (x = 2, symmetric boards).
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -37,6 +37,7 @@ class SMD(StepSize):
 
     State = Gains
     units = ("sigmoid",)
+    cross_entropy = True
 
     def __init__(
         self, params: Iterable[Any], lr: float = 0.0302, theta: float = 3.1, mu: float = 1.0, extra_x: bool = False
@@ -62,7 +63,7 @@ class SMD(StepSize):
     @staticmethod
     def update(p: Any, w: Any, s: Gains, t: Transition) -> tuple[Any, Gains]:
         """See the class."""
-        alpha = s.alpha * torch.clamp_min(1 + p.theta * t.delta * t.x * s.h, 0.5)
-        step = alpha * t.delta * t.x
-        h = p.mu * (s.h - alpha * t.slope * t.x * t.sum) + step
-        return w + step, Gains(alpha, torch.where(t.x != 0, h, s.h))
+        alpha = s.alpha * torch.clamp_min(1 + p.theta * t.delta * t.e * s.h, 0.5)
+        step = alpha * t.delta * t.e
+        h = p.mu * (s.h - alpha * t.slope * t.e * t.sum) + step
+        return w + step, Gains(alpha, torch.where(t.e != 0, h, s.h))

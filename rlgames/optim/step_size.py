@@ -35,7 +35,7 @@ class Transition(NamedTuple):
         delta: TD error.
         slope: derivative of the output unit at the current value (1 for linear units).
         x: gradient of the sum before the output unit, i.e. the feature; 0 where the weight is not active.
-        e: eligibility trace; without traces the gradient of the value, slope * x.
+        e: eligibility trace; without traces the gradient of the value, slope * x (of ``cross_entropy`` rules x).
         sum: over the active weights, of what the rule's ``total`` returns.
     """
 
@@ -70,12 +70,17 @@ class StepSize(torch.optim.Optimizer):
         shared: names of numbers that all weights of a parameter group share. They start at 0; in ``p`` each is an array
             without axes, kept in the state of the group's first parameter: ``p.name[()]`` reads it and may be assigned.
         units: output units for which the rule is derived.
+        cross_entropy: the rule descends the cross-entropy of a logistic unit: the slope of the unit cancels, and ``t.e`` is
+            (the trace of) x instead of slope * x.
+        traced: the rule is defined with eligibility traces.
     """
 
     State: ClassVar[type] = NoState
     Params: ClassVar[type]
     shared: ClassVar[tuple[str, ...]] = ()
     units: ClassVar[tuple[str, ...]] = ("identity", "tanh", "sigmoid")
+    cross_entropy: ClassVar[bool] = False
+    traced: ClassVar[bool] = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -87,7 +92,7 @@ class StepSize(torch.optim.Optimizer):
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters; its own hyper-parameters are checked as those of the constructor."""
-        own = {name: param_group[name] for name in self.defaults if name in param_group}
+        own = {name: param_group[name] for name in self.Params._fields if name in param_group}  # type: ignore[attr-defined]
         if own:
             checked = type(self)([torch.zeros(1)], **own)
             param_group = param_group | {name: checked.defaults[name] for name in own}
@@ -97,7 +102,7 @@ class StepSize(torch.optim.Optimizer):
         """Take over a saved state; hyper-parameters that did not exist when it was saved get their defaults."""
         super().__setstate__(state)
         for group in self.param_groups:
-            missing = [name for name in self.defaults if name not in group]
+            missing = [name for name in self.Params._fields if name not in (*group, *self.shared)]  # type: ignore[attr-defined]
             if missing:
                 warnings.warn(f"the saved {type(self).__name__} has no {', '.join(missing)}: the defaults hold", stacklevel=3)
             group.update({name: self.defaults[name] for name in missing})
@@ -129,8 +134,8 @@ class StepSize(torch.optim.Optimizer):
         first = group["params"][0]
         for name in self.shared:
             self.state[first].setdefault(name, first.detach().new_zeros(()))
-        shared = {name: self.state[first][name] for name in self.shared}
-        return self.Params(**{name: group[name] for name in self.defaults}, **shared)
+        values = group | {name: self.state[first][name] for name in self.shared}
+        return self.Params(*(values[name] for name in self.Params._fields))  # type: ignore[attr-defined]
 
     def state_of(self, param: Tensor, group: dict[str, Any]) -> Any:
         """The state tensors of ``param``, in its shape, made on first use."""
@@ -190,7 +195,8 @@ class StepSize(torch.optim.Optimizer):
         for param in (param for group in self.param_groups for param in group["params"]):
             if param.grad is not None:
                 gradient = param.grad.coalesce() if param.grad.is_sparse else param.grad
-                self.state[param]["trace"] = add_trace(self.state[param].get("trace"), gradient * slope, traces)
+                gradient = gradient if self.cross_entropy else gradient * slope
+                self.state[param]["trace"] = add_trace(self.state[param].get("trace"), gradient, traces)
 
     def end_traces(self) -> None:
         """Forget all traces: an episode begins."""
@@ -204,7 +210,7 @@ class StepSize(torch.optim.Optimizer):
             if param.grad is None:
                 continue
             state = self.state_of(param, group)
-            i, x, e = _eligible(param.grad, self.state[param].get("trace"), slope)
+            i, x, e = _eligible(param.grad, self.state[param].get("trace"), 1.0 if self.cross_entropy else slope)
             s = type(state)(*(tensor[i] for tensor in state))
             parts.append((param, state, i, param[i], s, Transition(delta, slope, x, e, 0.0)))
         total = sum(torch.as_tensor(p.total(w, s, t)).sum() for *_, w, s, t in parts)
@@ -242,8 +248,8 @@ def _params_class(rule: type[StepSize]) -> type:
     names = [name for name in inspect.signature(rule.__init__).parameters if name not in ("self", "params", "hyper")]
     cls: Any = namedtuple("Params", (*names, *rule.shared))  # type: ignore[misc]  # noqa: PYI024
     cls.__module__, cls.__qualname__ = rule.__module__, f"{rule.__qualname__}.Params"
-    full_name(cls)
     for fields in (cls, rule.State):
+        full_name(fields)
         check_names(fields)
     for name in _RULE_FUNCTIONS:
         setattr(cls, name, getattr(rule, name))

@@ -3,9 +3,10 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from rlgames.players.player import refuse_finished
-from rlgames.policy import best_move
+from rlgames.policy import greedy_move, greedy_moves
 
 
 class GreedyPlayer:
@@ -31,5 +32,12 @@ class GreedyPlayer:
         move = self._moves.get(board)
         if move is None:
             refuse_finished(board)
-            move = self._moves[board] = int(self.agent.run(best_move, board)[0])
+            move = self._moves[board] = int(self.agent.run(greedy_move, board)[0])
         return move
+
+    def moves(
+        self, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
+        """The best move after each of ``lines`` (``[n, longest]``, of which ``lengths`` count) from ``board``, all at once."""
+        moves: npt.NDArray[np.int64] = self.agent.run(greedy_moves, board, lines, lengths)
+        return moves

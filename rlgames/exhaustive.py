@@ -1,0 +1,210 @@
+"""A proof instead of a sample: every line of play against a greedy agent, for games small enough."""
+
+import functools
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.players import GreedyPlayer, Player
+
+MAX_CELLS = 9
+
+
+class Tree(NamedTuple):
+    """What can happen from a board on, from the agent's view.
+
+    Attributes:
+        wins, draws, losses: number of lines of play with that end, whatever the opponent does.
+        win_rate, draw_rate: their probabilities if the opponent moves at random.
+    """
+
+    wins: int
+    draws: int
+    losses: int
+    win_rate: float
+    draw_rate: float
+
+    @property
+    def lines(self) -> int:
+        """Number of lines of play."""
+        return self.wins + self.draws + self.losses
+
+
+ENDS = {1: Tree(1, 0, 0, 1.0, 0.0), 0: Tree(0, 1, 0, 0.0, 1.0), -1: Tree(0, 0, 1, 0.0, 0.0)}
+
+
+class Proof(NamedTuple):
+    """Result of all lines of play against an agent of one colour.
+
+    Attributes:
+        tree: of the start position.
+        states: boards at which the agent can come to move.
+        bound: the win rate against a random opponent that nobody exceeds who never risks a loss.
+        losing_line: a line that the agent loses, in labels; None if there is none.
+    """
+
+    tree: Tree
+    states: int
+    bound: float
+    losing_line: str | None
+
+    @property
+    def success(self) -> float:
+        """Share of the lines that the agent does not lose."""
+        return 1.0 - self.tree.losses / self.tree.lines
+
+    def __str__(self) -> str:
+        t = self.tree
+        lines = "line" if t.lines == 1 else "lines"
+        text = (
+            f"{t.lines} {lines}, {t.wins} won, {t.draws} drawn, {t.losses} lost, {self.states} boards to move at; against random"
+            f" moves {100 * t.win_rate:.2f} % won (without risk at most {100 * self.bound:.2f} %),"
+            f" {100 * (1 - t.win_rate - t.draw_rate):.2f} % lost"
+        )
+        return text if self.losing_line is None else f"{text}; a losing line: {self.losing_line}"
+
+
+class Exhaustive:
+    """Lets the greedy agent meet every line of play, as first and as second player.
+
+    Args:
+        game: a game of at most 9 cells.
+        opponent: not needed; taken because all evaluations are built alike.
+
+    Attributes:
+        boards: all positions that can come about and are not over.
+        protocols: names of the results; the first makes the headlines.
+        levels: percentages of ``success`` of which a run notes when it reached them.
+
+    Raises:
+        ValueError: for a larger game.
+    """
+
+    protocols = ("both", "first", "second")
+    levels = (100,)
+
+    def __init__(self, game: Any, opponent: Player | None = None) -> None:
+        if game.n_cells > MAX_CELLS:
+            raise ValueError(f"evaluation=exhaustive walks every line of play, and {game.name} has too many")
+        self.game, self.opponent = game, opponent
+        lines = dict(_lines(game.board))
+        self.boards = tuple(lines)
+        self._lengths = np.array([len(line) for line in lines.values()])
+        self._lines = np.array([[*line, *[0] * (game.n_cells - len(line))] for line in lines.values()])
+        self._value = _values()
+        self._bounds = {side: self._safest(side) for side in (1, -1)}
+
+    def scores(self, agent: GreedyPlayer, rng: np.random.Generator) -> dict[str, Any]:
+        """The results by name: first and second player, and the share of best moves at all boards.
+
+        Args:
+            agent: whose moves are proved.
+            rng: not used: nothing is left to chance.
+        """
+        moves = agent.moves(self.game.board, self._lines, self._lengths)
+        choice = {board: int(move) for board, move in zip(self.boards, moves, strict=True)}
+        best = sum(-self._value(board.play(move)) == self._value(board) for board, move in choice.items())
+        return {
+            "first": self._prove(choice, 1),
+            "second": self._prove(choice, -1),
+            "optimal": best / len(self.boards),
+        }
+
+    def records(self, agent: GreedyPlayer, rng: np.random.Generator) -> dict[str, float]:
+        """The figures as one flat row, such as ``losses_first`` and ``optimal``."""
+        return self.flat(self.scores(agent, rng))
+
+    def flat(self, scores: dict[str, Any]) -> dict[str, float]:
+        """What ``scores`` returned as one row."""
+        proofs = {side: scores[side] for side in ("first", "second")}
+        losses, lines = (sum(getattr(p.tree, name) for p in proofs.values()) for name in ("losses", "lines"))
+        row: dict[str, float] = {"success_both": 1.0 - losses / lines, "losses_both": losses, "optimal": scores["optimal"]}
+        for side, p in proofs.items():
+            t = p.tree
+            figures = {"success": p.success, "lines": t.lines, "wins": t.wins, "draws": t.draws, "losses": t.losses}
+            figures |= {"states": p.states, "random_wins": t.win_rate, "random_draws": t.draw_rate}
+            row |= {f"{name}_{side}": figure for name, figure in figures.items()}
+        return row
+
+    def headline(self, row: dict[str, Any]) -> str:
+        """The figures of ``row`` that matter most, for people."""
+        if "losses_both" not in row:
+            return "not measured"
+        return (
+            f"{row['losses_first']} of {row['lines_first']} lines lost as first, {row['losses_second']} of"
+            f" {row['lines_second']} as second player; {100 * row['optimal']:.1f} % of all moves are best"
+        )
+
+    def report(self, scores: dict[str, Any]) -> str:
+        """What ``scores`` returned, for people."""
+        return "\n".join(
+            [
+                *(f"{side:>8}: {scores[side]}" for side in ("first", "second")),
+                f"{'all':>8}: best moves at {100 * scores['optimal']:.2f} % of {len(self.boards):,} boards",
+            ]
+        )
+
+    def _prove(self, choice: dict[Any, int], side: int) -> Proof:
+        """All lines against ``choice`` as the player ``side``."""
+
+        @functools.cache
+        def tree(board: Any) -> Tree:
+            if board.over():
+                return ENDS[side * board.winner()]
+            if board.player() == side:
+                states.add(board)
+                return tree(board.play(choice[board]))
+            return _any_of([tree(board.play(int(move))) for move in board.moves()])
+
+        states: set[Any] = set()
+        whole = tree(self.game.board)
+        board, line = self.game.board, ""
+        while whole.losses and not board.over():
+            moves = [choice[board]] if board.player() == side else map(int, board.moves())
+            move = next(move for move in moves if tree(board.play(move)).losses)
+            board, line = board.play(move), line + self.game.labels[move]
+        return Proof(whole, len(states), self._bounds[side], line or None)
+
+    def _safest(self, side: int) -> float:
+        """The highest win rate against a random opponent among players who never risk a loss."""
+
+        @functools.cache
+        def rate(board: Any) -> float:
+            if board.over():
+                return float(board.winner() == side)
+            after = [board.play(int(move)) for move in board.moves()]
+            if board.player() == side:
+                return max(rate(a) for a in after if self._value(a) <= 0)
+            return sum(map(rate, after)) / len(after)
+
+        return rate(self.game.board)
+
+
+def _any_of(trees: list[Tree]) -> Tree:
+    """What can happen where the opponent has as many moves as there are ``trees``."""
+    wins, draws, losses, win_rates, draw_rates = zip(*trees, strict=True)
+    return Tree(sum(wins), sum(draws), sum(losses), sum(win_rates) / len(trees), sum(draw_rates) / len(trees))
+
+
+def _lines(board: Any, line: tuple[int, ...] = (), seen: set[Any] | None = None) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """Every board from ``board`` on that is not over, once, with a line of play that leads there."""
+    seen = set() if seen is None else seen
+    if board not in seen and not board.over():
+        seen.add(board)
+        yield board, line
+        for move in map(int, board.moves()):
+            yield from _lines(board.play(move), (*line, move), seen)
+
+
+def _values() -> Any:
+    """The function that tells the value of a board for the player to move: +1 wins, 0 draws, -1 loses."""
+
+    @functools.cache
+    def value(board: Any) -> int:
+        if board.over():
+            return int(board.winner() * board.player())
+        return max(-value(board.play(int(move))) for move in board.moves())
+
+    return value

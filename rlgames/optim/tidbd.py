@@ -1,0 +1,36 @@
+"""TIDBD: IDBD made for temporal differences with traces (Kearney et al. 2018)."""
+
+from typing import Any
+
+import torch
+
+from rlgames.optim.idbd import IDBD, LogStepSize
+from rlgames.optim.step_size import Transition
+
+
+class TIDBD(IDBD):
+    """TIDBD(λ) with semi-gradients (Kearney et al. 2018, algorithm 1), for linear units.
+
+    β ← β + θ δ x h,   α = exp(β),   w ← w + α δ e,   h ← h [1 - α x e]⁺ + α δ e
+
+    Only weights that are active at hand change their step size, where IDBD(λ) has e in place of x. Without traces both are
+    one rule, and its published values for Connect-4 are the defaults. With a unit of slope y' the gradient y' x takes the
+    place of x.
+
+    Args:
+        params: parameters or groups of them.
+        lr: initial step size of every weight, > 0.
+        theta: meta step size θ, >= 0.
+        guards: see IDBD; False is the published rule.
+
+    Raises:
+        ValueError: for hyper-parameters out of range.
+    """
+
+    @staticmethod
+    def adapt(p: Any, s: LogStepSize, t: Transition) -> LogStepSize:
+        """The new β."""
+        change = p.theta * t.delta * t.slope * t.x * s.h
+        if p.guards:
+            change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - s.beta, 0))
+        return LogStepSize(s.beta + change, s.h)

@@ -1,0 +1,68 @@
+"""Tic-tac-toe by Q-learning, one change at a time: ``python scripts/tictactoe_ablations.py seeds=20 [learner.alpha=0.1 ...]``.
+
+Without further words it prints the table of docs/tictactoe.md; with words the line of that one configuration.
+"""
+
+import sys
+import time
+
+import numpy as np
+
+from rlgames.build import build, check, load
+from rlgames.exhaustive import Exhaustive
+from rlgames.games.tictactoe import TicTacToe
+from rlgames.players import GreedyPlayer
+
+ABLATIONS = {
+    "as in the document": [],
+    "no limit at the end": ["learner.limit=false"],
+    "a loss counts 0": ["learner.loss=0"],
+    "a draw counts +0.5": ["learner.draw=0.5"],
+    "alpha 0.1": ["learner.alpha=0.1"],
+    "learns against random moves": ["learner.self_play=false"],
+    "start values 0": ["learner.init=0"],
+    "temperature from 10": ["learner.temperature_start=10"],
+    "temperature from 100": ["learner.temperature_start=100"],
+    "symmetric table": ["learner.symmetric=true"],
+}
+
+
+def measure(evaluation, words, seeds):
+    """Losing lines as first and as second player and the share of best moves per seed, ``[seeds, 3]``; games per CPU second."""
+    rows, games, seconds = [], 0, 0.0
+    for seed in range(seeds):
+        cfg = load("game=tictactoe", "learner=q", f"seed={seed}", *words)
+        check(cfg)
+        learner = build(cfg, "learner", game=evaluation.game)
+        agent, rng = learner.agent("fused"), np.random.default_rng(seed)
+        learner.play(agent, 0, 0, 1.0, rng)  # compiles
+        begin = time.process_time()
+        learner.play(agent, 0, cfg.games, 1.0, rng)
+        games, seconds = games + cfg.games, seconds + time.process_time() - begin
+        row = evaluation.records(GreedyPlayer(agent), rng)
+        rows.append((row["losses_first"], row["losses_second"], row["optimal"], row["random_wins_first"], row["random_wins_second"]))
+    return np.array(rows), games / seconds
+
+
+def line(name, rows, speed):
+    """A line of the table."""
+    lost = (rows[:, 0] + rows[:, 1] > 0).sum()
+    first, second, optimal, random_first, random_second = rows.mean(axis=0)
+    return (
+        f"| {name} | {first:.1f} | {second:.1f} | {len(rows) - lost} of {len(rows)} | {100 * optimal:.1f} % |"
+        f" {100 * random_first:.1f} % | {100 * random_second:.1f} % | {speed:,.0f} |"
+    )
+
+
+def main():
+    seeds = int(next((word.split("=")[1] for word in sys.argv[1:] if word.startswith("seeds=")), 20))
+    words = [word for word in sys.argv[1:] if not word.startswith("seeds=")]
+    evaluation = Exhaustive(TicTacToe())
+    print("| configuration | losing lines first | second | seeds without | best moves | wins against random, first | second | games/s |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, change in ({" ".join(words): words} if words else ABLATIONS).items():
+        print(line(name, *measure(evaluation, change, seeds)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
