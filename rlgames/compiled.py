@@ -16,6 +16,7 @@ import inspect
 import marshal
 import math
 import os
+import re
 import sys
 import tempfile
 import types as python_types
@@ -54,7 +55,7 @@ def value(cls: C) -> C:
     return cls
 
 
-_named: dict[str, int] = {}
+_named: dict[str, list[type]] = {}
 
 
 def full_name(cls: type) -> None:
@@ -62,10 +63,11 @@ def full_name(cls: type) -> None:
 
     numba names machine code after the names of types, so equal names would be mixed up.
     """
-    if "." not in cls.__name__:
-        name = f"{cls.__module__}.{cls.__qualname__}"
-        count = _named[name] = _named.get(name, 0) + 1
-        cls.__name__ = name if count == 1 else f"{name}.{count}"
+    name = re.sub(r"\W", "_", f"{cls.__module__}.{cls.__qualname__}")
+    same = _named.setdefault(name, [])
+    if cls not in same:
+        same.append(cls)
+        cls.__name__ = name if len(same) == 1 else f"{name}_{len(same)}"
 
 
 _bridged: set[str] = set()  # names of methods

@@ -21,4 +21,4 @@ class Episodes(NamedTuple):
 
     def plus(self, other: "Episodes") -> "Episodes":
         """The sums of both."""
-        return Episodes(*(a + b for a, b in zip(self, other, strict=True)))
+        return Episodes(*(a + b for a, b in zip(self, other, strict=True)))  # type: ignore[arg-type]

@@ -1,11 +1,9 @@
 """A proof instead of a sample: every line of play against a greedy agent, for games small enough."""
 
 import functools
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from rlgames.players import GreedyPlayer, Player
 
@@ -57,11 +55,11 @@ class Proof(NamedTuple):
 
     def __str__(self) -> str:
         t = self.tree
-        lines = "line" if t.lines == 1 else "lines"
+        lost = max(0.0, 1.0 - t.win_rate - t.draw_rate)
         text = (
-            f"{t.lines} {lines}, {t.wins} won, {t.draws} drawn, {t.losses} lost, {self.states} boards to move at; against random"
-            f" moves {100 * t.win_rate:.2f} % won (without risk at most {100 * self.bound:.2f} %),"
-            f" {100 * (1 - t.win_rate - t.draw_rate):.2f} % lost"
+            f"{t.lines} lines, {t.wins} won, {t.draws} drawn, {t.losses} lost, {self.states} boards to move at;"
+            f" against random moves {100 * t.win_rate:.2f} % won (without risk at most {100 * self.bound:.2f} %),"
+            f" {100 * lost:.2f} % lost"
         )
         return text if self.losing_line is None else f"{text}; a losing line: {self.losing_line}"
 
@@ -89,7 +87,7 @@ class Exhaustive:
         if game.n_cells > MAX_CELLS:
             raise ValueError(f"evaluation=exhaustive walks every line of play, and {game.name} has too many")
         self.game, self.opponent = game, opponent
-        lines = dict(_lines(game.board))
+        lines = _lines(game.board)
         self.boards = tuple(lines)
         self._lengths = np.array([len(line) for line in lines.values()])
         self._lines = np.array([[*line, *[0] * (game.n_cells - len(line))] for line in lines.values()])
@@ -120,7 +118,7 @@ class Exhaustive:
         """What ``scores`` returned as one row."""
         proofs = {side: scores[side] for side in ("first", "second")}
         losses, lines = (sum(getattr(p.tree, name) for p in proofs.values()) for name in ("losses", "lines"))
-        row: dict[str, float] = {"success_both": 1.0 - losses / lines, "losses_both": losses, "optimal": scores["optimal"]}
+        row = {"success_both": 1.0 - losses / lines, "losses_both": losses, "optimal": scores["optimal"]}
         for side, p in proofs.items():
             t = p.tree
             figures = {"success": p.success, "lines": t.lines, "wins": t.wins, "draws": t.draws, "losses": t.losses}
@@ -188,14 +186,16 @@ def _any_of(trees: list[Tree]) -> Tree:
     return Tree(sum(wins), sum(draws), sum(losses), sum(win_rates) / len(trees), sum(draw_rates) / len(trees))
 
 
-def _lines(board: Any, line: tuple[int, ...] = (), seen: set[Any] | None = None) -> Iterator[tuple[Any, tuple[int, ...]]]:
-    """Every board from ``board`` on that is not over, once, with a line of play that leads there."""
-    seen = set() if seen is None else seen
-    if board not in seen and not board.over():
-        seen.add(board)
-        yield board, line
+def _lines(start: Any) -> dict[Any, tuple[int, ...]]:
+    """Every board from ``start`` on that is not over, with a line of play that leads there."""
+    lines: dict[Any, tuple[int, ...]] = {start: ()}
+    for board in (boards := [start]):  # which grows
         for move in map(int, board.moves()):
-            yield from _lines(board.play(move), (*line, move), seen)
+            after = board.play(move)
+            if not after.over() and after not in lines:
+                lines[after] = (*lines[board], move)
+                boards.append(after)
+    return lines
 
 
 def _values() -> Any:

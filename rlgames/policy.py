@@ -33,6 +33,18 @@ def best_move(agent: Any, board: Any) -> tuple[int, float]:
     return moves[best], agent.unit(sums[best])
 
 
+def afterstate_values(agent: Any, board: Any) -> npt.NDArray[np.float64]:
+    """Value of each legal move for the player to move, from -1 (lost) to +1 (won)."""
+    player, moves = board.player(), board.moves()
+    middle = agent.target(0.0)
+    values = np.empty(len(moves), np.float64)
+    for k in range(len(moves)):
+        after = board.play(moves[k])
+        v = agent.target(1.0 * after.winner()) if after.over() else agent.unit(agent.sums(board, moves[k : k + 1])[0])
+        values[k] = player * (v - middle) / (agent.target(1.0) - middle)
+    return values
+
+
 @compilable
 def random_move(board: Any, rng: np.random.Generator) -> int:
     """A legal move, all with the same probability."""
@@ -70,7 +82,8 @@ def draw_index(probabilities: npt.NDArray[np.float64], rng: np.random.Generator)
 @compilable
 def greedy_move(agent: Any, board: Any) -> tuple[int, float]:
     """The best move in the agent's eyes, and the value it leads to, on the agent's scale."""
-    return agent.best(board)
+    best: tuple[int, float] = agent.best(board)
+    return best
 
 
 def greedy_moves(

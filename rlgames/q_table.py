@@ -1,7 +1,7 @@
 """The Q-table: a row for every board, a value for every move; and the agent that plays and learns with it.
 
 The row of a board is its code: the codes of its parts as the digits of one number, part 0 the most significant. In
-tic-tac-toe that is a number of nine digits to the base 3; after a first mark on field 1 and a second on field 5 it is 100020000.
+tic-tac-toe that is a number of nine digits to the base 3; marks on field 1 and, second player, 5 give 100020000.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ class QTable(nn.Module):
             raise ValueError(f"learner.init is {init}; it must be at least 0 and finite")
         weight = torch.zeros(rows, game.n_moves, dtype=getattr(torch, dtype))
         weight.uniform_(0, init, generator=torch.Generator().manual_seed(seed))
-        self.embedding = nn.Embedding.from_pretrained(weight, freeze=False)
+        self.embedding = nn.Embedding(rows, game.n_moves, _weight=weight)
         self.entries = shared_entries(game, game.symmetries if symmetric else game.symmetries[:1])
         self.bases = np.array([game.n_codes**part for part in reversed(range(game.n_parts))])
 
@@ -78,8 +78,8 @@ class QTable(nn.Module):
         """Take the values from a file that ``save_text`` wrote; if it is refused, the table stays as it was.
 
         Raises:
-            ValueError: naming the line, for text that is not as many finite numbers as there are moves, or the number of
-                lines.
+            ValueError: naming the line, for text that is not as many finite numbers as there are moves; or for another
+                number of lines.
             OSError: if the file cannot be read.
         """
         weight = self.embedding.weight.detach()
@@ -117,7 +117,8 @@ def shared_entries(game: Any, symmetries: Any) -> npt.NDArray[np.int32]:
         image[:, list(symmetry)[: game.n_parts]] = digits
         turned = list(symmetry) if len(symmetries) > 1 else range(game.n_moves)
         images.append((image @ game.n_codes**places)[:, None] * game.n_moves + np.array(turned))
-    return np.min(images, axis=0).astype(np.int32)
+    least: npt.NDArray[np.int32] = np.min(images, axis=0).astype(np.int32)
+    return least
 
 
 @value
@@ -143,7 +144,8 @@ class Table(NamedTuple):
 
     def places(self, board: Any) -> npt.NDArray[np.int32]:
         """Place in ``weights`` of every move on ``board``."""
-        return self.entries[self.row(board)]
+        places: npt.NDArray[np.int32] = self.entries[self.row(board)]
+        return places
 
     def q_values(self, places: npt.NDArray[np.int32], moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Q of each of ``moves`` on the board with these ``places``."""
@@ -153,14 +155,14 @@ class Table(NamedTuple):
         return q
 
     def best(self, board: Any) -> tuple[int, float]:
-        """The move of the highest Q, among equals the first in the game's order, and its Q from the first player's view."""
+        """The move of the highest Q, among equals the first in the game's order; its Q from the first player's view."""
         moves = board.moves()
         q = self.q_values(self.places(board), moves)
         k = int(np.argmax(q))
         return moves[k], board.player() * q[k]
 
     def correct(self, entry: int, target: float, alpha: float) -> float:
-        """w ← w + α (target - w) for the value at ``entry``; returns target - w."""
+        """Set w ← w + α (target - w) at ``entry``; returns target - w."""
         w = np.float64(self.weights[entry])
         self.weights[entry] = w + alpha * (target - w)
         return target - w

@@ -1,4 +1,4 @@
-"""Tic-tac-toe by Q-learning, one change at a time: ``python scripts/tictactoe_ablations.py seeds=20 [learner.alpha=0.1 ...]``.
+"""Tic-tac-toe by Q-learning, one change at a time: ``python scripts/tictactoe_ablations.py seeds=20 [word=value ...]``.
 
 Without further words it prints the table of docs/tictactoe.md; with words the line of that one configuration.
 """
@@ -25,22 +25,24 @@ ABLATIONS = {
     "temperature from 100": ["learner.temperature_start=100"],
     "symmetric table": ["learner.symmetric=true"],
 }
+FIGURES = ("losses_first", "losses_second", "optimal", "random_wins_first", "random_wins_second")
+HEAD = "| configuration | lost lines, first | second | seeds without | best moves | wins, first | second | games/s |"
 
 
 def measure(evaluation, words, seeds):
-    """Losing lines as first and as second player and the share of best moves per seed, ``[seeds, 3]``; games per CPU second."""
+    """The figures of ``FIGURES`` per seed, ``[seeds, 5]``, and the games per CPU second."""
     rows, games, seconds = [], 0, 0.0
-    for seed in range(seeds):
-        cfg = load("game=tictactoe", "learner=q", f"seed={seed}", *words)
-        check(cfg)
+    cfg = load("game=tictactoe", "learner=q", *words)
+    check(cfg)
+    for cfg.seed in range(seeds):
         learner = build(cfg, "learner", game=evaluation.game)
-        agent, rng = learner.agent("fused"), np.random.default_rng(seed)
+        agent, rng = learner.agent("fused"), np.random.default_rng(cfg.seed)
         learner.play(agent, 0, 0, 1.0, rng)  # compiles
         begin = time.process_time()
         learner.play(agent, 0, cfg.games, 1.0, rng)
         games, seconds = games + cfg.games, seconds + time.process_time() - begin
         row = evaluation.records(GreedyPlayer(agent), rng)
-        rows.append((row["losses_first"], row["losses_second"], row["optimal"], row["random_wins_first"], row["random_wins_second"]))
+        rows.append([row[name] for name in FIGURES])
     return np.array(rows), games / seconds
 
 
@@ -58,8 +60,7 @@ def main():
     seeds = int(next((word.split("=")[1] for word in sys.argv[1:] if word.startswith("seeds=")), 20))
     words = [word for word in sys.argv[1:] if not word.startswith("seeds=")]
     evaluation = Exhaustive(TicTacToe())
-    print("| configuration | losing lines first | second | seeds without | best moves | wins against random, first | second | games/s |")
-    print("|---|---|---|---|---|---|---|---|")
+    print(HEAD, "|" + "---|" * 8, sep="\n")
     for name, change in ({" ".join(words): words} if words else ABLATIONS).items():
         print(line(name, *measure(evaluation, change, seeds)), flush=True)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from rlgames.agents import update
+from rlgames.agents.fused import update
 from rlgames.compiled import compile_function
 from rlgames.optim import IDBD, K1, TDL, Autostep, StepSize
 from rlgames.traces import memory

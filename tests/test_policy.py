@@ -98,7 +98,9 @@ def test_exact_ties_on_the_empty_board(init):
         moves = CONNECT4.board.moves()
         sums = agent.sums(CONNECT4.board, moves)
         np.testing.assert_allclose(sums[[1, 3, 5]], sums[[2, 4, 6]], rtol=0, atol=1e-12)
-        assert best_move(agent, CONNECT4.board)[0] == (3 if init == 0 else moves[[0, 1, 3, 5][np.argmax(sums[[0, 1, 3, 5]])]])
+        first_of_each_pair = np.array([0, 1, 3, 5])
+        best = moves[first_of_each_pair[np.argmax(sums[first_of_each_pair])]]
+        assert best_move(agent, CONNECT4.board)[0] == (best if init else 3)
 
 
 def test_mirrored_boards_get_mirrored_moves():
@@ -127,6 +129,9 @@ def test_greedy_play_of_a_fresh_agent_is_deterministic(game, move):
         assert {player.move(game.board, np.random.default_rng(seed)) for _ in range(10)} == {move}
 
 
+BOARDS = [CONNECT4.board, *map(CONNECT4.play, ("444444", "44444415")), TICTACTOE.board, TICTACTOE.play("159")]
+
+
 def draws(board, count, rng):
     """Random moves from one board."""
     moves = np.empty(count, np.int64)
@@ -136,9 +141,7 @@ def draws(board, count, rng):
 
 
 @pytest.mark.parametrize("run", [draws, compile_function(draws)], ids=["python", "compiled"])
-@pytest.mark.parametrize(
-    "board", [CONNECT4.board, CONNECT4.play("444444"), CONNECT4.play("44444415"), TICTACTOE.board, TICTACTOE.play("159")]
-)
+@pytest.mark.parametrize("board", BOARDS)
 def test_random_moves_are_uniform_and_legal(run, board):
     n, legal = 20_000, board.moves().tolist()
     counts = collections.Counter(run(board, n, np.random.default_rng(1)).tolist())

@@ -82,7 +82,7 @@ def moves_of(text):
 
 FIRST_WINS, SECOND_WINS = moves_of("0 1 0 1 0 1 0"), moves_of("0 1 0 1 2 1 3 1")
 DRAW = moves_of("0 4 8 1 7 6 2 5 3")  # tic-tac-toe
-WON_WITH_THE_LAST_STONE = moves_of("4 6 0 2 6 5 1 2 5 2 3 4 1 1 4 0 3 5 5 6 2 4 3 0 1 3 1 5 0 1 3 0 2 6 2 4 3 0 4 6 6 5")
+LAST_STONE = moves_of("4 6 0 2 6 5 1 2 5 2 3 4 1 1 4 0 3 5 5 6 2 4 3 0 1 3 1 5 0 1 3 0 2 6 2 4 3 0 4 6 6 5")  # wins
 DRAWN = moves_of("5 4 5 0 6 2 4 5 5 0 4 1 1 0 4 5 6 5 3 1 1 2 2 6 2 6 6 3 6 2 0 3 0 3 3 4 3 1 4 2 1 0")
 GAMES = [(CONNECT4, FIRST_WINS, 1), (CONNECT4, SECOND_WINS, -1), (TICTACTOE, DRAW, 0)]
 
@@ -108,7 +108,7 @@ def test_rewards_on_the_scale_of_the_unit(game, script, reward, output, scale):
 
 
 @pytest.mark.parametrize(
-    ("script", "reward"), [(FIRST_WINS, 1 - 0.06), (SECOND_WINS, -(1 - 0.07)), (WON_WITH_THE_LAST_STONE, -(1 - 0.41))]
+    ("script", "reward"), [(FIRST_WINS, 1 - 0.06), (SECOND_WINS, -(1 - 0.07)), (LAST_STONE, -(1 - 0.41))]
 )
 def test_later_wins_are_worth_less_with_win_decay(script, reward):
     """The authors' program: 1 - n/100 with n stones on the board before the winning move."""
@@ -138,7 +138,7 @@ def test_order_of_steps():
 
 @pytest.mark.parametrize(
     ("game", "script", "reward"),
-    [*GAMES, (CONNECT4, WON_WITH_THE_LAST_STONE, -1), (CONNECT4, DRAWN, 0), (TICTACTOE, moves_of("0 1 2 3 4 5 7 6 8"), 1)],
+    [*GAMES, (CONNECT4, LAST_STONE, -1), (CONNECT4, DRAWN, 0), (TICTACTOE, moves_of("0 1 2 3 4 5 7 6 8"), 1)],
 )
 def test_exploratory_moves_are_not_learned_from_unless_they_end_the_game(game, script, reward):
     agent, episodes = record(game, script, epsilon=1.0, rng=Dice(game, script))
@@ -161,7 +161,8 @@ def test_a_single_exploratory_move_leaves_out_its_own_board_only():
 
 @pytest.mark.parametrize("epsilon", [0.0, 1.0])
 def test_epsilon_0_and_1_are_always_greedy_and_always_random(epsilon):
-    agents = [record(CONNECT4, [3] * 6 + [2] * 6 + [1] * 6 + [0] * 6, epsilon, rng=np.random.default_rng(s))[0] for s in range(20)]
+    script = [3] * 6 + [2] * 6 + [1] * 6 + [0] * 6
+    agents = [record(CONNECT4, script, epsilon, rng=np.random.default_rng(seed))[0] for seed in range(20)]
     games = {tuple(board for kind, *rest in agent.calls for board in rest) for agent in agents}
     assert len(games) == (1 if epsilon == 0 else 20)
 
@@ -249,7 +250,8 @@ def test_bad_schedules(words, message):
 
 def make(game, engine=Fused, rule=TDL, seed=0, output="tanh", lr=0.01, init=0.1):
     """An agent in float64."""
-    words = {"count": 10, "length": 4} if game is CONNECT4 else {"tuples": [[0, 1, 2], [0, 4, 8], list(range(9))], "states": 3}
+    lines = {"tuples": [[0, 1, 2], [0, 4, 8], list(range(9))], "states": 3}
+    words = {"count": 10, "length": 4} if game is CONNECT4 else lines
     net = ValueNetwork(NTuples(game, **words), output, init=init, dtype="float64", seed=seed)
     return engine(net, rule(net.parameters(), lr=lr))
 
@@ -319,7 +321,7 @@ def test_the_same_seed_gives_the_same_weights():
 @pytest.mark.parametrize("stored", [False, True], ids=["in memory", "stored between"])
 @pytest.mark.parametrize(("game", "rule"), [(CONNECT4, TDL), (TICTACTOE, TCLEXP)])
 def test_chunks_do_not_matter(game, rule, stored):
-    """100 games equal 50 + 50 to the last bit, with schedules, also when weights and state pass through torch between."""
+    """100 games equal 50 + 50 to the last bit, also when weights and state pass through torch between."""
     learner = TD(game, Linear(0.5, 0.0, 100), Exponential(1.0, 0.1, 100))
     whole, parts, rngs = make(game, rule=rule), make(game, rule=rule), [np.random.default_rng(2) for _ in range(2)]
     once = learner.play(whole, 0, 100, 0.01, rngs[0])

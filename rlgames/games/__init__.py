@@ -1,1 +1,1 @@
-"""Rules of games: pure functions on small values."""
+"""Rules of games: each file is a board as a value, with compiled methods, and a class that describes it (see ``game``)."""

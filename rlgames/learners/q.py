@@ -1,4 +1,4 @@
-"""Q-learning by self-play on one shared table, with a Boltzmann machine that chooses the moves (Referat, GRIN 102354, 2000)."""
+"""Q-learning by self-play on one shared table; a Boltzmann machine chooses the moves (Referat, GRIN 102354, 2000)."""
 
 from typing import Any, ClassVar
 
@@ -15,11 +15,11 @@ from rlgames.schedules import Constant, Numbers, Schedule
 class Q:
     """Q-learning: a player's action learns from the situation that the opponent's reply leaves.
 
-    w ← w + α (r + γ max w' - w), where max w' is the highest value of the player's next situation. The reward r is 0 in the
-    midst of the game. At its end max w' is the limit r / (1 - γ), which values would reach if r came for ever.
+    w ← w + α (r + γ max w' - w), where max w' is the highest value of the player's next situation. The reward r is 0 in
+    the midst of the game. At its end max w' is the limit r / (1 - γ), which values would reach if r came for ever.
 
-    Moves are drawn with P(a) = exp(w_a / T) / Σ_b exp(w_b / T). The temperature T falls by the same factor after every game,
-    from ``temperature_start`` to ``temperature_end``.
+    Moves are drawn with P(a) = exp(w_a / T) / Σ_b exp(w_b / T). The temperature T falls by the same factor after every
+    game, from ``temperature_start`` to ``temperature_end``.
 
     Args:
         game: the game, with few enough boards for a table.
@@ -96,6 +96,7 @@ class Q:
             agent: holds the table.
             first_game: number of games played before, on which schedules depend.
             games: number of games to play.
+            lr: not used: there is no optimizer.
             rng: source of randomness.
 
         Raises:
@@ -107,11 +108,15 @@ class Q:
         texts = self.game.board, temperatures, alphas, float(self.gamma), self.ends, self.self_play, rng
         return Episodes(*agent.run(play_games, *texts))
 
-    def look(self, agent: TableAgent, games: int) -> dict[str, float | str]:
-        """What can be told of the first move after ``games`` games: the entropy of its choice in bits, and a picture."""
-        moves = self.game.board.moves()
+    def move_values(self, agent: TableAgent, board: Any) -> npt.NDArray[np.float64]:
+        """Q of each legal move, for the player to move."""
         table = agent.network.view()
-        q = table.q_values(table.places(self.game.board), moves)
+        return table.q_values(table.places(board), board.moves())
+
+    def look(self, agent: TableAgent, games: int) -> dict[str, float | str]:
+        """What can be told of the first move after ``games`` games: the entropy of its choice in bits, a picture."""
+        moves = self.game.board.moves()
+        q = self.move_values(agent, self.game.board)
         p = boltzmann(q, float(self.temperature(np.array([max(0, games - 1)]))[0]))
         cells = [f"{self.game.labels[move]}: {q[k]:+6.2f} {100 * p[k]:3.0f} %" for k, move in enumerate(moves)]
         entropy = -float(np.sum(p[p > 0] * np.log2(p[p > 0])))
@@ -131,16 +136,13 @@ def play_game(
     self_play: bool,
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float]:
-    """Play one game against itself and learn from it.
-
-    Args:
-        ends: targets of a last action that lost, drew and won.
+    """Play one game against itself and learn from it; ``ends`` are the targets of last actions that lost, drew and won.
 
     Returns:
         The winner (+1, -1 or 0), plies, updates, and the sum of |td_error|.
     """
     plies, updates, errors = 0, 0, 0.0
-    mine, theirs = -1, -1  # entries of the last action of the player to move, and of the other; -1: there is none to learn
+    mine, theirs = -1, -1  # entries of the last action of the player to move and of the other; -1: none to learn
     while not board.over():
         moves = board.moves()
         entries = table.places(board)

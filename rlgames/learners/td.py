@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from rlgames.compiled import compilable
 from rlgames.episodes import Episodes
-from rlgames.policy import best_move, random_move
+from rlgames.policy import afterstate_values, best_move, random_move
 from rlgames.schedules import Constant, Numbers, Schedule
 from rlgames.traces import Traces
 
@@ -93,6 +93,11 @@ class TD:
         for k in np.flatnonzero(~((factors > 0) & np.isfinite(factors)))[:1]:
             raise ValueError(f"learner.lr is {factors[k]:g} at game {games[k]}; it must be finite and above 0")
         return {"epsilon": epsilons, "lr": factors * lr}
+
+    def move_values(self, agent: Any, board: Any) -> npt.NDArray[np.float64]:
+        """Value of each legal move for the player to move, from -1 to +1 (beyond them for an identity unit)."""
+        values: npt.NDArray[np.float64] = agent.run(afterstate_values, board)
+        return values
 
     def look(self, agent: Any, games: int) -> dict[str, float | str]:
         """Nothing more to tell of the agent than numbers of the trainer do."""

@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from rlgames.optim.step_size import NoState, StepSize, Transition, positive
+from rlgames.optim.checks import positive
+from rlgames.optim.step_size import NoState, StepSize, Transition
 
 
 class AlphaBounds(StepSize):

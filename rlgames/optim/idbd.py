@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rlgames.optim.step_size import StepSize, Transition, flag, positive
+from rlgames.optim.checks import flag, positive
+from rlgames.optim.step_size import StepSize, Transition
 
 
 class LogStepSize(NamedTuple):

@@ -5,8 +5,9 @@ from typing import Any
 
 import torch
 
+from rlgames.optim.checks import flag, positive
 from rlgames.optim.idbd import IDBD, LogStepSize
-from rlgames.optim.step_size import StepSize, Transition, flag, positive
+from rlgames.optim.step_size import StepSize, Transition
 
 
 class K1(IDBD):

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rlgames.optim.step_size import StepSize, Transition, between, positive
+from rlgames.optim.checks import between, positive
+from rlgames.optim.step_size import StepSize, Transition
 
 
 class Signs(NamedTuple):

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rlgames.optim.step_size import StepSize, Transition, between, flag, positive
+from rlgames.optim.checks import between, flag, positive
+from rlgames.optim.step_size import StepSize, Transition
 
 
 class Gains(NamedTuple):

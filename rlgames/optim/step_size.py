@@ -1,9 +1,9 @@
-"""The base of all step-size rules: a rule is written once, for one weight, and runs on torch tensors and in compiled code.
+"""The base of all step-size rules: a rule is written once, for one weight, and runs on torch tensors and compiled.
 
-A rule is a subclass of ``StepSize`` with up to four short functions of its hyper-parameters ``p``:
+A rule is a subclass of ``StepSize`` with up to five short functions of its hyper-parameters ``p``:
 
-* ``update(p, w, s, t)`` returns the new weight and the new state. It is the formula of the paper, in torch names. Eagerly
-  ``w`` and the fields of ``s`` and ``t`` are tensors over the active weights; compiled they are single numbers.
+* ``update(p, w, s, t)`` returns the new weight and the new state. It is the formula of the paper, in torch names.
+  Eagerly ``w`` and the fields of ``s`` and ``t`` are tensors over the active weights; compiled they are single numbers.
 * ``initial(p)`` returns the state of an untouched weight.
 * ``step_size(p, s)`` returns the effective step size of a weight (what dashboards show).
 * ``total(p, w, s, t)``, only where a rule needs a sum over the active weights: the summand. ``update`` finds the sum in
@@ -14,7 +14,6 @@ Convention: gradients are those of the **value**, and rules **add**: w <- w + st
 """
 
 import inspect
-import math
 import warnings
 from collections import namedtuple
 from collections.abc import Callable, Iterable
@@ -25,6 +24,7 @@ from numba import types
 from torch import Tensor
 
 from rlgames.compiled import bridge, check_names, depends_on, full_name, single_precision
+from rlgames.optim.lanes import access
 from rlgames.traces import Traces, add_trace
 
 
@@ -59,10 +59,10 @@ def _no_total(p: Any, w: Any, s: Any, t: Transition) -> Any:
 
 
 class StepSize(torch.optim.Optimizer):
-    """A torch optimizer that is told the TD error: ``optimizer.step(delta)`` with the gradient of the value in ``grad``.
+    """A torch optimizer that is told the TD error: ``optimizer.step(delta)``, with the value's gradient in ``grad``.
 
-    Sparse gradients (``nn.EmbeddingBag(sparse=True)``) touch the active rows only; dense gradients update every entry. An
-    index that stands several times in a sparse gradient is one weight with the sum as its gradient.
+    Sparse gradients (``nn.EmbeddingBag(sparse=True)``) touch the active rows only; dense gradients update every entry.
+    An index that stands several times in a sparse gradient is one weight with the sum as its gradient.
 
     Attributes:
         State: NamedTuple of what the rule remembers per weight; its fields name the tensors in ``optimizer.state``.
@@ -70,8 +70,8 @@ class StepSize(torch.optim.Optimizer):
         shared: names of numbers that all weights of a parameter group share. They start at 0; in ``p`` each is an array
             without axes, kept in the state of the group's first parameter: ``p.name[()]`` reads it and may be assigned.
         units: output units for which the rule is derived.
-        cross_entropy: the rule descends the cross-entropy of a logistic unit: the slope of the unit cancels, and ``t.e`` is
-            (the trace of) x instead of slope * x.
+        cross_entropy: the rule descends the cross-entropy of a logistic unit: the slope of the unit cancels, and
+            ``t.e`` is (the trace of) x instead of slope * x.
         traced: the rule is defined with eligibility traces.
     """
 
@@ -90,9 +90,14 @@ class StepSize(torch.optim.Optimizer):
     def __init__(self, params: Iterable[Any], **hyper: float) -> None:
         super().__init__(params, hyper)
 
+    @property
+    def _names(self) -> list[str]:
+        """The hyper-parameters; torch adds other options to ``defaults``."""
+        return [name for name in self.Params._fields if name not in self.shared]  # type: ignore[attr-defined]
+
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group of parameters; its own hyper-parameters are checked as those of the constructor."""
-        own = {name: param_group[name] for name in self.Params._fields if name in param_group}  # type: ignore[attr-defined]
+        own = {name: param_group[name] for name in self._names if name in param_group}
         if own:
             checked = type(self)([torch.zeros(1)], **own)
             param_group = param_group | {name: checked.defaults[name] for name in own}
@@ -102,9 +107,10 @@ class StepSize(torch.optim.Optimizer):
         """Take over a saved state; hyper-parameters that did not exist when it was saved get their defaults."""
         super().__setstate__(state)
         for group in self.param_groups:
-            missing = [name for name in self.Params._fields if name not in (*group, *self.shared)]  # type: ignore[attr-defined]
+            missing = [name for name in self._names if name not in group]
             if missing:
-                warnings.warn(f"the saved {type(self).__name__} has no {', '.join(missing)}: the defaults hold", stacklevel=3)
+                names = ", ".join(missing)
+                warnings.warn(f"the saved {type(self).__name__} has no {names}: the defaults hold", stacklevel=3)
             group.update({name: self.defaults[name] for name in missing})
 
     @staticmethod
@@ -168,8 +174,8 @@ class StepSize(torch.optim.Optimizer):
 
         Args:
             delta: TD error, or target minus prediction in supervised learning.
-            slope: derivative of the output unit, if ``grad`` holds the gradient of the sum before the unit instead of the
-                gradient of the value.
+            slope: derivative of the output unit, if ``grad`` holds the gradient of the sum before the unit instead of
+                the gradient of the value.
             traces: let weights learn that were active before too; None for lambda 0.
             closure: computes the gradients (called once, with gradients enabled); its result is returned.
 
@@ -223,8 +229,8 @@ class StepSize(torch.optim.Optimizer):
 def _eligible(grad: Tensor, trace: Tensor | None, slope: Number) -> tuple[Any, Tensor, Tensor]:
     """Indices of the entries that learn, the gradient there (0 where only the trace is not), and the trace.
 
-    A sparse gradient is made unique, because rules are not linear in x and must meet a weight once; a dense one is taken
-    whole.
+    A sparse gradient is made unique, because rules are not linear in x and must meet a weight once; a dense one is
+    taken whole.
     """
     if not grad.is_sparse:
         return ..., grad, slope * grad if trace is None else trace
@@ -246,7 +252,7 @@ _RULE_FUNCTIONS = ("update", "total", "adapt", "step_size")  # in single precisi
 def _params_class(rule: type[StepSize]) -> type:
     """NamedTuple of the constructor's hyper-parameters whose methods are the rule's functions."""
     names = [name for name in inspect.signature(rule.__init__).parameters if name not in ("self", "params", "hyper")]
-    cls: Any = namedtuple("Params", (*names, *rule.shared))  # type: ignore[misc]  # noqa: PYI024
+    cls: Any = namedtuple("Params", (*names, *rule.shared))  # type: ignore[misc]
     cls.__module__, cls.__qualname__ = rule.__module__, f"{rule.__qualname__}.Params"
     for fields in (cls, rule.State):
         full_name(fields)
@@ -254,37 +260,10 @@ def _params_class(rule: type[StepSize]) -> type:
     for name in _RULE_FUNCTIONS:
         setattr(cls, name, getattr(rule, name))
         setattr(cls, f"single_{name}", single_precision(getattr(rule, name)))
-    for name, function in _access(cls, rule.State).items():
+    for name, function in access(cls, rule.State).items():
         setattr(cls, name, function)
     setattr(cls, "sum_total", _no_sum if rule.total is _no_total else _sum_total)  # noqa: B010
     return cls
-
-
-def _access(params: Any, state: Any) -> dict[str, Callable[..., Any]]:
-    """Functions between lanes (row 0 the weights, then the fields of the state; a column per active weight) and tuples.
-
-    Compiled code cannot loop over the fields of a NamedTuple, so their text is made here.
-    """
-    load = ", ".join(f"lanes[{k}, j]" for k, _ in enumerate(state._fields, 1))
-    store = "".join(f"\n    lanes[{k}, j] = s.{name}" for k, name in enumerate(state._fields, 1))
-    gather = "; ".join(f"lanes[{k + 1}, j] = state[row, {k}]" for k, _ in enumerate(state._fields)) or "pass"
-    scatter = "; ".join(f"state[row, {k}] = lanes[{k + 1}, j]" for k, _ in enumerate(state._fields)) or "pass"
-    with_lr = ", ".join("lr" if name == "lr" else f"self.{name}" for name in params._fields)
-    text = f"""
-def load(self, lanes, j):
-    return State({load})
-def store(self, lanes, j, w, s):
-    lanes[0, j] = w{store}
-def gather(self, state, row, lanes, j):
-    {gather}
-def scatter(self, lanes, j, state, row):
-    {scatter}
-def with_lr(self, lr):
-    return Params({with_lr})
-"""
-    scope: dict[str, Any] = {"State": state, "Params": params}
-    exec(text, scope)
-    return {name: scope[name] for name in ("load", "store", "gather", "scatter", "with_lr")}
 
 
 def _sum_total(self: Any, lanes: Any, memory: Any, n: Any, delta: Any, slope: Any) -> Any:
@@ -312,44 +291,6 @@ def _by_precision(name: str) -> Callable[..., Any]:
 
 for _name in _RULE_FUNCTIONS:
     bridge(_name, getattr(StepSize, _name), _by_precision(_name))
-for _name, _function in _access(namedtuple("Params", ["lr"]), NoState).items():
+for _name, _function in access(namedtuple("Params", ["lr"]), NoState).items():
     bridge(_name, _function, lambda self, *args, name=_name: getattr(self.instance_class, name, None))
 bridge("sum_total", _no_sum, lambda self, *args: getattr(self.instance_class, "sum_total", None))
-
-
-# ---- checks of hyper-parameters
-
-
-def positive(name: str, number: float, *, zero: bool = False) -> float:
-    """``number`` if it is finite and above 0 (or 0, where allowed).
-
-    Raises:
-        ValueError: naming the hyper-parameter, its value and what is allowed.
-    """
-    ok = not isinstance(number, bool) and isinstance(number, int | float) and math.isfinite(number)
-    if not ok or number < 0 or (number == 0 and not zero):
-        raise ValueError(f"optimizer.{name} is {number!r}; it must be a finite number {'of at least' if zero else 'above'} 0")
-    return float(number)
-
-
-def between(name: str, number: float, low: float, high: float) -> float:
-    """``number`` if it is from ``low`` to ``high``.
-
-    Raises:
-        ValueError: naming the hyper-parameter, its value and what is allowed.
-    """
-    ok = not isinstance(number, bool) and isinstance(number, int | float) and low <= number <= high
-    if not ok:
-        raise ValueError(f"optimizer.{name} is {number!r}; it must be a number from {low} to {high}")
-    return float(number)
-
-
-def flag(name: str, value: bool) -> bool:
-    """``value`` if it is True or False.
-
-    Raises:
-        ValueError: naming the hyper-parameter and its value.
-    """
-    if not isinstance(value, bool):
-        raise ValueError(f"optimizer.{name} is {value!r}; it must be true or false")
-    return value

@@ -1,11 +1,12 @@
-"""Temporal coherence learning: a weight whose recommended changes agree in sign keeps its step size, others slow down."""
+"""Temporal coherence learning: a weight whose recommended changes agree in sign keeps its step size."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
 
-from rlgames.optim.step_size import StepSize, Transition, positive
+from rlgames.optim.checks import positive
+from rlgames.optim.step_size import StepSize, Transition
 
 TINY = 1e-30  # start of both counters: then |N| / A is 1 before the first change, and no rule has to ask about 0 / 0
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from rlgames.optim.step_size import NoState, StepSize, Transition, positive
+from rlgames.optim.checks import positive
+from rlgames.optim.step_size import NoState, StepSize, Transition
 
 
 class TDL(StepSize):

@@ -13,9 +13,9 @@ class TIDBD(IDBD):
 
     β ← β + θ δ x h,   α = exp(β),   w ← w + α δ e,   h ← h [1 - α x e]⁺ + α δ e
 
-    Only weights that are active at hand change their step size, where IDBD(λ) has e in place of x. Without traces both are
-    one rule, and its published values for Connect-4 are the defaults. With a unit of slope y' the gradient y' x takes the
-    place of x.
+    Only weights that are active at hand change their step size, where IDBD(λ) has e in place of x. Without traces both
+    are one rule, and its published values for Connect-4 are the defaults. With a unit of slope y' the gradient y' x
+    takes the place of x.
 
     Args:
         params: parameters or groups of them.

@@ -1,18 +1,4 @@
-"""Agents: value and learning, twice. ``Eager`` is plain torch for everyone to read; ``Fused`` compiles the same steps.
-
-Both offer what learners and players call:
-
-* ``sums(board, moves)``: for the boards after each of ``moves``, the sum of weights before the output unit;
-* ``unit(f)``: the value that belongs to such a sum;
-* ``best(board)``: the best move and the value it leads to;
-* ``begin()``: a game begins, all traces end;
-* ``learn(board, target)``: one step of the rule from the value of ``board`` towards ``target``; returns the TD error;
-* ``explored(board)``: a move was made in ``board`` that nothing is learned from, except that traces go on (or end);
-* ``target(reward)``: a reward from -1 to +1 on the scale of the output unit;
-* ``set_lr(lr)``.
-
-Values are the first player's throughout.
-"""
+"""The agent compiled: the same steps as ``Eager``, on a compact copy of weights and state."""
 
 import math
 from collections.abc import Callable
@@ -23,106 +9,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from rlgames.agents.eager import Floats, check_traces
 from rlgames.compiled import compilable, compile_function, value
 from rlgames.network import OUTPUTS, ValueNetwork
 from rlgames.optim.step_size import StepSize, Transition
 from rlgames.policy import best_move
 from rlgames.traces import Traces, memory
-
-Floats = npt.NDArray[np.floating[Any]]
-
-
-class Eager:
-    """Learns with plain torch, on any device, with a step-size rule of ours or any optimizer of torch.
-
-    Args:
-        network: the value network.
-        optimizer: over the network's parameters.
-        traces: kind of eligibility traces, None for lambda 0.
-
-    Raises:
-        ValueError: for traces with an optimizer that has none.
-    """
-
-    def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer, traces: Traces | None = None) -> None:
-        _check_traces(optimizer, traces)
-        self.network, self.optimizer, self.traces = network, optimizer, traces
-
-    @torch.no_grad()
-    def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> Floats:
-        """Sums of weights after each of ``moves``, none of which may end the game; ``[len(moves)]`` float64."""
-        after = self.network.indices(*(board.play(int(move)) for move in moves))
-        sums: Floats = self.network.linear(after).double().cpu().numpy()
-        return sums
-
-    def best(self, board: Any) -> tuple[int, float]:
-        """The best move, and the value it leads to."""
-        return best_move(self, board)
-
-    def unit(self, f: float) -> float:
-        """Value of the sum ``f``."""
-        return self.network.unit(torch.tensor(f, dtype=torch.float64)).item()
-
-    def begin(self) -> None:
-        """A game begins."""
-        if isinstance(self.optimizer, StepSize):
-            self.optimizer.end_traces()
-
-    def learn(self, board: Any, target: float) -> float:
-        """Move the value of ``board`` towards ``target``; return the TD error before the step."""
-        f = self.network.linear(self.network.indices(board))
-        v = self.network.unit(f)
-        delta = target - v.item()
-        if not math.isfinite(delta):
-            return delta  # the learner's sum of errors shows it and stops the run
-        self.optimizer.zero_grad()
-        if isinstance(self.optimizer, StepSize):
-            f.sum().backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces)
-        else:
-            (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, the target being fixed
-            self.optimizer.step()
-        return delta
-
-    def explored(self, board: Any) -> None:
-        """An exploratory move was made in ``board``."""
-        if self.traces is None or not isinstance(self.optimizer, StepSize):
-            return
-        if self.traces.resetting:
-            self.optimizer.end_traces()
-            return
-        f = self.network.linear(self.network.indices(board))
-        self.optimizer.zero_grad()
-        f.sum().backward()  # type: ignore[no-untyped-call]
-        self.optimizer.add_traces(self.traces, slope(self.network.output, self.network.unit(f).item()))
-
-    def target(self, reward: float) -> float:
-        """``reward`` on the scale of the output unit."""
-        return target(self.network.output, reward)
-
-    def set_lr(self, lr: float) -> None:
-        """Set the global step size."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = float(lr)
-
-    def run(self, text: Callable[..., Any], *args: Any) -> Any:
-        """Call ``text(agent, *args)``."""
-        return text(self, *args)
-
-
-def _check_traces(optimizer: torch.optim.Optimizer, traces: Traces | None) -> None:
-    if traces is not None and not getattr(optimizer, "traced", False):
-        raise ValueError(f"learner.lambda_ above 0 needs eligibility traces, with which {type(optimizer).__name__} is not defined")
-
-
-def slope(output: str, v: float) -> float:
-    """Derivative of the output unit where its value is ``v``."""
-    return 1.0 if output == "identity" else 1.0 - v * v if output == "tanh" else v * (1.0 - v)
-
-
-def target(output: str, reward: float) -> float:
-    """A reward from -1 to +1 as a target of the output unit: sigmoid units predict from 0 to 1."""
-    return (reward + 1) / 2 if output == "sigmoid" else reward
 
 
 @value
@@ -292,7 +184,7 @@ class Fused:
     def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer, traces: Traces | None = None) -> None:
         if not isinstance(optimizer, StepSize):
             raise ValueError(f"engine=fused has no compiled form of {type(optimizer).__name__}; use engine=eager")
-        _check_traces(optimizer, traces)
+        check_traces(optimizer, traces)
         if network.embedding.weight.device.type != "cpu":
             raise ValueError(f"engine=fused runs on device=cpu, not {network.embedding.weight.device}; use engine=eager")
         self.network, self.optimizer, self.traces = network, optimizer, traces

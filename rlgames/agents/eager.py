@@ -1,0 +1,115 @@
+"""The agent in plain torch, for everyone to read and for every device."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from rlgames.network import ValueNetwork
+from rlgames.optim.step_size import StepSize
+from rlgames.policy import best_move
+from rlgames.traces import Traces
+
+Floats = npt.NDArray[np.floating[Any]]
+
+
+class Eager:
+    """Learns with plain torch, on any device, with a step-size rule of ours or any optimizer of torch.
+
+    Args:
+        network: the value network.
+        optimizer: over the network's parameters.
+        traces: kind of eligibility traces, None for lambda 0.
+
+    Raises:
+        ValueError: for traces with an optimizer that has none.
+    """
+
+    def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer, traces: Traces | None = None) -> None:
+        check_traces(optimizer, traces)
+        self.network, self.optimizer, self.traces = network, optimizer, traces
+
+    @torch.no_grad()
+    def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> Floats:
+        """Sums of weights after each of ``moves``, none of which may end the game; ``[len(moves)]`` float64."""
+        after = self.network.indices(*(board.play(int(move)) for move in moves))
+        sums: Floats = self.network.linear(after).double().cpu().numpy()
+        return sums
+
+    def best(self, board: Any) -> tuple[int, float]:
+        """The best move, and the value it leads to."""
+        return best_move(self, board)
+
+    def unit(self, f: float) -> float:
+        """Value of the sum ``f``."""
+        return self.network.unit(torch.tensor(f, dtype=torch.float64)).item()
+
+    def begin(self) -> None:
+        """A game begins."""
+        if isinstance(self.optimizer, StepSize):
+            self.optimizer.end_traces()
+
+    def learn(self, board: Any, target: float) -> float:
+        """Move the value of ``board`` towards ``target``; return the TD error before the step."""
+        f = self.network.linear(self.network.indices(board))
+        v = self.network.unit(f)
+        delta = target - v.item()
+        if not math.isfinite(delta):
+            return delta  # the learner's sum of errors shows it and stops the run
+        self.optimizer.zero_grad()
+        if isinstance(self.optimizer, StepSize):
+            f.sum().backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces)
+        else:
+            (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, the target being fixed
+            self.optimizer.step()
+        return delta
+
+    def explored(self, board: Any) -> None:
+        """An exploratory move was made in ``board``."""
+        if self.traces is None or not isinstance(self.optimizer, StepSize):
+            return
+        if self.traces.resetting:
+            self.optimizer.end_traces()
+            return
+        f = self.network.linear(self.network.indices(board))
+        self.optimizer.zero_grad()
+        f.sum().backward()  # type: ignore[no-untyped-call]
+        self.optimizer.add_traces(self.traces, slope(self.network.output, self.network.unit(f).item()))
+
+    def target(self, reward: float) -> float:
+        """``reward`` on the scale of the output unit."""
+        return target(self.network.output, reward)
+
+    def set_lr(self, lr: float) -> None:
+        """Set the global step size."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = float(lr)
+
+    def run(self, text: Callable[..., Any], *args: Any) -> Any:
+        """Call ``text(agent, *args)``."""
+        return text(self, *args)
+
+
+def check_traces(optimizer: torch.optim.Optimizer, traces: Traces | None) -> None:
+    """Refuse ``traces`` for an optimizer that is not defined with them.
+
+    Raises:
+        ValueError: naming the optimizer.
+    """
+    if traces is not None and not getattr(optimizer, "traced", False):
+        name = type(optimizer).__name__
+        raise ValueError(f"learner.lambda_ above 0 needs eligibility traces, with which {name} is not defined")
+
+
+def slope(output: str, v: float) -> float:
+    """Derivative of the output unit where its value is ``v``."""
+    return 1.0 if output == "identity" else 1.0 - v * v if output == "tanh" else v * (1.0 - v)
+
+
+def target(output: str, reward: float) -> float:
+    """A reward from -1 to +1 as a target of the output unit: sigmoid units predict from 0 to 1."""
+    return (reward + 1) / 2 if output == "sigmoid" else reward
