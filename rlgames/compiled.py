@@ -82,7 +82,9 @@ def check_names(cls: Any) -> None:
     """
     _fields.update(cls._fields)
     if _fields & _bridged:
-        raise TypeError(f"{cls}: {', '.join(_fields & _bridged)} is both a field and a method of compiled values; rename one")
+        raise TypeError(
+            f"{cls}: {', '.join(_fields & _bridged)} is both a field and a method of compiled values; rename one"
+        )
 
 
 def _bridge(name: str, member: Callable[..., Any]) -> None:
@@ -154,7 +156,9 @@ def depends_on(cls: type) -> None:
         return
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     code = [marshal.dumps(f.__func__.__code__) for f in vars(cls).values() if isinstance(f, staticmethod)]
-    _user_sources[f"{cls.__module__}.{cls.__qualname__}"] = Path(file).read_bytes() if file and Path(file).is_file() else b"".join(code)
+    _user_sources[f"{cls.__module__}.{cls.__qualname__}"] = (
+        Path(file).read_bytes() if file and Path(file).is_file() else b"".join(code)
+    )
 
 
 def _cache_folder() -> str | None:

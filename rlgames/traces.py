@@ -162,4 +162,3 @@ def memory(traces: Traces | None, rows: int, features: int, capacity: int, dtype
     decay, replacing, resetting, threshold = traces
     lane, size = np.full(rows, -1, np.int32), np.zeros(1, np.int64)
     return Memory(*lanes, True, lane, size, float(decay), replacing, resetting, float(threshold))
-

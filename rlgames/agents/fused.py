@@ -186,7 +186,9 @@ class Fused:
             raise ValueError(f"engine=fused has no compiled form of {type(optimizer).__name__}; use engine=eager")
         check_traces(optimizer, traces)
         if network.embedding.weight.device.type != "cpu":
-            raise ValueError(f"engine=fused runs on device=cpu, not {network.embedding.weight.device}; use engine=eager")
+            raise ValueError(
+                f"engine=fused runs on device=cpu, not {network.embedding.weight.device}; use engine=eager"
+            )
         self.network, self.optimizer, self.traces = network, optimizer, traces
         self._rows = torch.from_numpy(network.features.rows)
         self._compiled: Compiled | None = None

@@ -146,9 +146,7 @@ class NTuples:
         rows: npt.NDArray[np.int64] = self._lines[range(len(codes)), codes].sum(0)
         return rows + self.table_size if self._two and board.player() < 0 else rows
 
-    def _number(
-        self, t: int, cells: list[int], states: int, compact: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
+    def _number(self, t: int, cells: list[int], states: int, compact: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Fill in what tuple ``t`` reads of every part; return the row of each of its compact rows."""
         per_part = self._states.shape[2]
         rows, stride = np.zeros(1, np.int64), 1
@@ -187,7 +185,7 @@ class NTuples:
         # The largest rules keep three numbers of state per weight.
         if 4 * gigabytes > available or total >= 2**31:
             raise ValueError(
-                f"features: tables with tuples such as {longest} ({len(longest)} cells, {states**len(longest):,} rows) need "
+                f"features: tables with tuples such as {longest} ({len(longest)} cells, {states ** len(longest):,} rows) need "
                 f"{gigabytes:,.1f} GiB of weights and up to three times that for the optimizer; this machine has "
                 f"{available:.1f} GiB and a table at most 2^31 rows"
             )
@@ -222,9 +220,7 @@ def read_tuples(path: str) -> list[list[int]]:
     return tuples
 
 
-def random_walks(
-    grid: npt.NDArray[np.int64], count: int, length: int, rng: np.random.Generator
-) -> list[list[int]]:
+def random_walks(grid: npt.NDArray[np.int64], count: int, length: int, rng: np.random.Generator) -> list[list[int]]:
     """Draw different random walks over the 8-neighbourhood that visit no cell twice (Thill et al. 2012).
 
     Args:

@@ -30,7 +30,9 @@ COLUMN = (1 << ROWS) - 1  # the six cells of column 0
 CELL_LINES = np.array([[3, 4, 5, 5, 4, 3], [4, 6, 8, 8, 6, 4], [5, 8, 11, 11, 8, 5], [7, 10, 13, 13, 10, 7]])[
     [0, 1, 2, 3, 2, 1, 0]
 ]
-FREE_LINES = np.array([[0] + [(*lines, 0)[code.bit_length() - 1] for code in range(1, 128)] for lines in CELL_LINES.tolist()])
+FREE_LINES = np.array(
+    [[0] + [(*lines, 0)[code.bit_length() - 1] for code in range(1, 128)] for lines in CELL_LINES.tolist()]
+)
 
 
 @compilable
@@ -119,7 +121,9 @@ class Connect4(Game[Board]):
     board = Board()
     n_moves = COLUMNS
     n_parts, n_codes, n_cells = COLUMNS, 128, COLUMNS * ROWS
-    previous = np.array([code & ~(3 << code.bit_length() - 2) | 1 << code.bit_length() - 2 if code > 1 else code for code in range(128)])
+    previous = np.array(
+        [code & ~(3 << code.bit_length() - 2) | 1 << code.bit_length() - 2 if code > 1 else code for code in range(128)]
+    )
     symmetries = (
         tuple(range(ROWS * COLUMNS)),
         tuple((COLUMNS - 1 - cell // ROWS) * ROWS + cell % ROWS for cell in range(ROWS * COLUMNS)),

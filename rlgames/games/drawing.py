@@ -43,7 +43,9 @@ def marks(cells: npt.NDArray[np.int8], labels: str) -> str:
                 cross = f"M{x - r:g} {y - r:g}l{2 * r:g} {2 * r:g}M{x + r:g} {y - r:g}l{-2 * r:g} {2 * r:g}"
                 shapes.append(f'<path d="{cross}" stroke="{SECOND}" stroke-width="4"/>')
             elif cells[row, column] == 2:
-                shapes.append(f'<circle cx="{x:g}" cy="{y:g}" r="{r:g}" fill="none" stroke="{BOARD}" stroke-width="4"/>')
+                shapes.append(
+                    f'<circle cx="{x:g}" cy="{y:g}" r="{r:g}" fill="none" stroke="{BOARD}" stroke-width="4"/>'
+                )
             else:
                 shapes += _labels(labels[row * columns + column], row + 0.5, column)
     return _picture(columns, rows, lines + shapes)

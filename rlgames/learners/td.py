@@ -157,6 +157,8 @@ def play_games(
         errors += error
         first += winner > 0
         second += winner < 0
-        if not errors < np.inf:  # np.isfinite asks whether x - x is 0, which compiled sums that may be reordered always are
+        if (
+            not errors < np.inf
+        ):  # np.isfinite asks whether x - x is 0, which compiled sums that may be reordered always are
             break
     return games, plies, updates, errors, first, second
