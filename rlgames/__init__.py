@@ -1,3 +1,3 @@
-"""Learn board games from nothing by self-play: games -> features -> network -> learner -> optimizer -> trainer -> evaluation."""
+"""Learn board games from nothing: games -> features -> network -> learner -> optimizer -> trainer -> evaluation."""
 
 __version__ = "0.1.0"

@@ -3,8 +3,8 @@
 Three tools make that work, and nothing else in the package talks to the compiler's typing:
 
 * ``compilable`` marks a helper function that compiled code may call;
-* ``value`` marks a NamedTuple whose methods compiled code may call. The method is found by the type of the value, so that
-  one learner serves every game and every step-size rule without a registry;
+* ``value`` marks a NamedTuple whose methods compiled code may call. The method is found by the type of the value, so
+  that one learner serves every game and every step-size rule without a registry;
 * ``compile_function`` compiles an entry point and keeps the machine code on disk for the next process.
 
 Step-size rules are written in torch; ``torch.exp`` and its kin are taught to numba here, for one number at a time.
@@ -34,8 +34,9 @@ from numba.extending import intrinsic, overload, overload_method
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
-# Sums may be reordered; NaN and infinity keep their meaning, since training must notice them. Division by zero gives what
-# IEEE says instead of a Python exception: that test in a loop would forbid SIMD code (measured: 6 times slower rules).
+# Sums may be reordered; NaN and infinity keep their meaning, since training must notice them. Division by zero gives
+# what IEEE says instead of a Python exception: that test in a loop would forbid SIMD code (measured: 6 times slower
+# rules).
 OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "error_model": "numpy"}
 
 
@@ -75,7 +76,9 @@ _fields: set[str] = set()
 
 
 def check_names(cls: Any) -> None:
-    """Remember the fields of the NamedTuple ``cls``; for compiled code a method of one value hides the field of another.
+    """Remember the fields of the NamedTuple ``cls``.
+
+    For compiled code a method of one value hides the field of another.
 
     Raises:
         TypeError: if a field has the name of a method.
@@ -100,7 +103,6 @@ def bridge(name: str, like: Callable[..., Any], choose: Callable[..., Any]) -> N
         like: shows the method's signature.
         choose: gets the compiler's types of the arguments and returns the function to compile, or None.
     """
-
     _bridged.add(name)
 
     def bare_choice(*args: Any) -> Any:
@@ -129,8 +131,8 @@ def _bare(function: Callable[..., Any]) -> Callable[..., Any]:
 def compile_function(function: Callable[..., Any]) -> Any:
     """Compile ``function`` for the types it meets, with a disk cache that knows when any source has changed.
 
-    The compiled code is kept per text of the whole package and of the user's rules, because numba by itself only looks at
-    the file of the entry point.
+    The compiled code is kept per text of the whole package and of the user's rules, because numba by itself only looks
+    at the file of the entry point.
     """
     return _compile(function, _cache_folder())
 
@@ -209,7 +211,7 @@ def _float_from_bits(_context: Any, bits: Any) -> Any:
 
 
 def _exp32(x: Any) -> Any:
-    """exp for float32 by range reduction and a polynomial of degree 6 (relative error below 1e-7), without a call: SIMD."""
+    """Exponential function by range reduction and a polynomial (relative error 1e-7), without a call: SIMD."""
     x = min(max(x, np.float32(-87.0)), np.float32(88.0))
     n = np.floor(x * np.float32(1.4426950408889634) + np.float32(0.5))  # exp(x) = 2**n exp(r), |r| <= ln(2) / 2
     r = x - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
@@ -247,7 +249,7 @@ for _name, _text in _NAMES.items():
 
 
 def single_precision(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function with float32 constants: ``1 - x`` of a float32 must not become float64, as it would for numba."""
+    """The same function with float32 constants: in compiled code ``1 - x`` of a float32 would become float64."""
     code = function.__code__
     constants = tuple(np.float32(c) if type(c) in (int, float) else c for c in code.co_consts)
     return python_types.FunctionType(code.replace(co_consts=constants), function.__globals__, function.__name__)

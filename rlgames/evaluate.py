@@ -18,7 +18,8 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
 
     Args:
         cfg: the configuration, conf/evaluate.yaml says what it holds.
-        words: those of its keys that were named; if none names the evaluation and training had another kind, such as all
+        words: those of its keys that were named; if none names the evaluation and training had another kind, such as
+            all
             lines of play, that one is used.
 
     Returns:

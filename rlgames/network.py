@@ -13,9 +13,11 @@ class ValueNetwork(nn.Module):
 
     Args:
         features: gives ``size`` (rows of the table) and ``indices(board)``.
-        output: ``tanh`` or ``identity`` (values from -1 to +1), or ``sigmoid`` (0 to 1: the chance that the first player wins).
+        output: ``tanh`` or ``identity`` (values from -1 to +1), or ``sigmoid`` (0 to 1: the chance that the first
+            player wins).
         init: weights start uniformly distributed in [-init / 2, init / 2] (Thill 2015 has 0.001); 0 starts from zeros.
-        sparse: gradients hold the active rows only; False for optimizers that refuse them (torch's Adam), on small tables.
+        sparse: gradients hold the active rows only; False for optimizers that refuse them (torch's Adam), on small
+            tables.
         dtype: ``float32`` or ``float64``.
         seed: of the initial weights.
 

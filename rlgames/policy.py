@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from rlgames.compiled import compilable
 
-# Sums of weights closer than this count as equal. Mirror images have the same value in exact arithmetic, but sums in another order
-# round differently; with a tolerance the choice does not depend on it (nor on the engine).
+# Sums of weights closer than this count as equal. Mirror images have the same value in exact arithmetic, but sums in
+# another order round differently; with a tolerance the choice does not depend on it (nor on the engine).
 TOLERANCE = 1e-5
 
 

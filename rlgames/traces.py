@@ -1,8 +1,9 @@
 """Eligibility traces: how much each weight of the positions before still takes part in what is learned now.
 
-The trace e of a weight decays by gamma * lambda per ply and grows by the gradient of the value; every rule changes weights by
-its step size times the TD error times e. Work follows the number of eligible weights (about 1,800 in a game of Connect-4
-with 70 tuples), never the size of the table. Both forms below do the same: ``add_trace`` for torch, ``Memory`` compiled.
+The trace e of a weight decays by gamma * lambda per ply and grows by the gradient of the value; every rule changes
+weights by its step size times the TD error times e. Work follows the number of eligible weights (about 1,800 in a game
+of Connect-4 with 70 tuples), never the size of the table. Both forms below do the same: ``add_trace`` for torch,
+``Memory`` compiled.
 """
 
 from typing import Any, NamedTuple
@@ -60,7 +61,8 @@ class NoMemory(NamedTuple):
     """Lambda is 0: only the rows of the board at hand learn, an array entry (lane) per index.
 
     Attributes:
-        rows, x, e: ``[n_features]``, row, feature and trace of each lane; the lanes of a row that stands x times are equal.
+        rows, x, e: ``[n_features]``, row, feature and trace of each lane; the lanes of a row that stands x times are
+            equal.
         distinct: False, since a row may fill several lanes.
         resetting: True, since nothing outlives a move.
     """

@@ -1,7 +1,8 @@
 """How fast is learning? Games and moves per CPU-second, rule by rule: ``python scripts/benchmark.py``.
 
-The rules take turns, a thousand games each, from nothing to ``--games`` games; so all of them meet the same ups and downs of
-the machine, and the ratios to the first rule hold where the figures do not. The best turn shows what an idle machine does.
+The rules take turns, a thousand games each, from nothing to ``--games`` games; so all of them meet the same ups and
+downs of the machine, and the ratios to the first rule hold where the figures do not. The best turn shows what an idle
+machine does.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Two weights, five steps: every rule against its formula, written once more, literally, with plain numbers.
 
-The references know nothing of the package: lists of floats, a loop over the weights, the paper's order of lines. x holds
-a 2 (an index that stands twice) and a 0 (a weight that is not active, which no rule may touch).
+The references know nothing of the package: lists of floats, a loop over the weights, the paper's order of lines. x
+holds a 2 (an index that stands twice) and a 0 (a weight that is not active, which no rule may touch).
 """
 
 from math import exp, log, sqrt
@@ -276,7 +276,7 @@ def test_five_steps(name, change, sparse):
 
 
 def meta_traces(y, lr, theta, decay, *, by_trace, logistic=False):
-    """IDBD(λ) (by trace) and TIDBD(λ), semi-gradient; accumulating traces of x, which is y' x but for logistic units."""
+    """IDBD(λ) (by trace) and TIDBD(λ), semi-gradient; accumulating traces of y' x, in logistic units of x."""
     w, beta, h, e = W.copy(), [log(lr)] * 2, [0.0, 0.0], [0.0, 0.0]
     for k in range(5):
         for i in (0, 1):

@@ -26,7 +26,8 @@ class Compiled(NamedTuple):
         p: hyper-parameters of the rule, in the precision of the weights.
         output: index of the output unit in ``OUTPUTS``.
         cross_entropy: see ``StepSize``.
-        weights: ``[rows]``; choosing a move reads seven times as many of them as learning does, so they lie close together.
+        weights: ``[rows]``; choosing a move reads seven times as many of them as learning does, so they lie
+            close together.
         state: ``[rows, fields]``, what the rule remembers of a weight, side by side in memory.
         indices: ``[n_features]``, rows of the board at hand.
         x: ``[n_features]``, how often each of them stands there.
@@ -143,8 +144,8 @@ class Compiled(NamedTuple):
 def multiplicity(indices: npt.NDArray[np.int32], images: int, x: Floats) -> None:
     """Write into ``x`` how often each of ``indices`` stands there.
 
-    Only the indices of one tuple in the ``images`` of the board can coincide. Each keeps its lane: lanes of one weight hold
-    the same numbers, so they compute the same update.
+    Only the indices of one tuple in the ``images`` of the board can coincide. Each keeps its lane: lanes of one weight
+    hold the same numbers, so they compute the same update.
     """
     tuples, number = len(indices) // images, x.dtype.type
     x[:] = 0
@@ -169,8 +170,8 @@ def update(p: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -
 class Fused:
     """Learns in compiled code on the CPU. The weights and the optimizer's state stay torch tensors.
 
-    Compiled code works on a compact copy: ``load`` makes it, ``store`` writes it back. In between the tensors are out of
-    date; ``run`` does both.
+    Compiled code works on a compact copy: ``load`` makes it, ``store`` writes it back. In between the tensors are out
+    of date; ``run`` does both.
 
     Args:
         network: the value network, on the CPU.

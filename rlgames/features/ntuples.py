@@ -1,17 +1,17 @@
 """N-tuples: each tuple of cells reads its cell states as one number and looks its value up in a table of its own.
 
-For a tuple of cells ``a`` the row is k = sum_j s[a_j] P^j (Bagheri et al. 2015, eq. 1), P being the number of cell states.
-Every tuple is read in each symmetric image of the board with the same table, so a board has ``len(tuples) * symmetries``
-indices; where two images read the same row the index stands twice, which means x = 2.
+For a tuple of cells ``a`` the row is k = sum_j s[a_j] P^j (Bagheri et al. 2015, eq. 1), P being the number of cell
+states. Every tuple is read in each symmetric image of the board with the same table, so a board has
+``len(tuples) * symmetries`` indices; where two images read the same row the index stands twice, which means x = 2.
 
-Since a row is a sum over cells it is a sum over the parts of the board too, and all that a part can show is its code. So
+Since a row is a sum over cells it is a sum over the parts of the board too, and all that a part shows is its code. So
 
     row(board) = sum over parts of  table[part, code(part)]
 
 and a move, which changes one part, adds the difference of two table lines: no work per cell anywhere.
-Of the P^n rows of a tuple only few can occur (in Connect-4 8 %: no stone floats). Numbering, per part, only what can occur
-gives a **compact** number in the same additive form; compiled code works on a compact copy of the weights that fits the
-processor's caches (measured: 1.6 times as many games per second as on the full tables).
+Of the P^n rows of a tuple only few can occur (in Connect-4 8 %: no stone floats). Numbering, per part, only what can
+occur gives a **compact** number in the same additive form; compiled code works on a compact copy of the weights that
+fits the processor's caches (measured: 1.6 times as many games per second as on the full tables).
 """
 
 import os
@@ -75,7 +75,8 @@ class NTuples:
 
     Args:
         game: the game, see ``rlgames.games.game.Game``.
-        tuples: lists of cells, or a text file with one tuple per line (``#`` begins a comment); None draws random walks.
+        tuples: lists of cells, or a text file with one tuple per line (``#`` begins a comment); None draws random
+            walks.
         count, length, seed: number, length and random seed of the walks.
         states: number of cell states P.
         symmetric: read every tuple in all symmetric images of the board.
@@ -185,8 +186,8 @@ class NTuples:
         # The largest rules keep three numbers of state per weight.
         if 4 * gigabytes > available or total >= 2**31:
             raise ValueError(
-                f"features: tables with tuples such as {longest} ({len(longest)} cells, {states ** len(longest):,} rows) need "
-                f"{gigabytes:,.1f} GiB of weights and up to three times that for the optimizer; this machine has "
+                f"features: tables for tuples like {longest} ({len(longest)} cells, {states ** len(longest):,} rows) "
+                f"need {gigabytes:,.1f} GiB of weights and up to three times that for the optimizer; this machine has "
                 f"{available:.1f} GiB and a table at most 2^31 rows"
             )
 

@@ -26,7 +26,8 @@ COLUMNS, ROWS = 7, 6
 BOTTOM = sum(1 << 7 * column for column in range(COLUMNS))  # the lowest cell of every column
 COLUMN = (1 << ROWS) - 1  # the six cells of column 0
 
-# Number of the 69 four-cell lines through each cell, and through the free cell of a column by its code (0: column full).
+# Number of the 69 four-cell lines through each cell, and through the free cell of a column by its code (0: column
+# full).
 CELL_LINES = np.array([[3, 4, 5, 5, 4, 3], [4, 6, 8, 8, 6, 4], [5, 8, 11, 11, 8, 5], [7, 10, 13, 13, 10, 7]])[
     [0, 1, 2, 3, 2, 1, 0]
 ]
@@ -86,7 +87,7 @@ class Board(NamedTuple):
         return ((self.first | self.second) >> (7 * move + ROWS - 1)) & 1 == 0
 
     def moves(self) -> npt.NDArray[np.int64]:
-        """Columns with room, those whose free cell lies on more lines first (then from the left); none if the game is over."""
+        """Columns with room, first those whose free cell lies on most lines, then from the left; none at the end."""
         moves = np.empty(COLUMNS, np.int64)
         count = 0
         if not self.over():

@@ -53,8 +53,8 @@ def marks(cells: npt.NDArray[np.int8], labels: str) -> str:
 
 def _labels(labels: str, row: float, first: int = 0) -> list[str]:
     return [
-        f'<text x="{CELL * (column + 0.5):g}" y="{CELL * row:g}" dy=".35em" text-anchor="middle" font-family="sans-serif"'
-        f' font-size="14" fill="#888">{label}</text>'
+        f'<text x="{CELL * (column + 0.5):g}" y="{CELL * row:g}" dy=".35em" text-anchor="middle"'
+        f' font-family="sans-serif" font-size="14" fill="#888">{label}</text>'
         for column, label in enumerate(labels, first)
     ]
 

@@ -1,4 +1,4 @@
-"""What a game must offer: a board as a value with a few compiled methods, and a class that describes it to people and features."""
+"""What a game must offer: a board as a value with compiled methods, and a class that describes it to all others."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -11,8 +11,8 @@ import numpy.typing as npt
 class BoardValue(Protocol):
     """A position as a NamedTuple of integers, marked with ``rlgames.compiled.value``: methods return new values.
 
-    The board consists of parts (the columns of Connect-4, the cells of tic-tac-toe). A move changes one part only, the one
-    with its own number; ``code(part)`` says in a small integer all that can be seen of a part.
+    The board consists of parts (the columns of Connect-4, the cells of tic-tac-toe). A move changes one part only, the
+    one with its own number; ``code(part)`` says in a small integer all that can be seen of a part.
     """
 
     def player(self) -> int:
@@ -69,7 +69,7 @@ class Game(ABC, Generic[B]):
 
     @abstractmethod
     def states(self, n_states: int) -> npt.NDArray[np.int8]:
-        """States of the cells of every part for every code: ``[n_parts, n_codes, n_cells / n_parts]``, -1 if impossible."""
+        """Cell states of every part by its code, -1 if it cannot be; ``[n_parts, n_codes, n_cells / n_parts]``."""
 
     def cells(self, board: B) -> npt.NDArray[np.int8]:
         """Stones as people see them, top row first: 0 empty, 1 first, 2 second player; ``[rows, columns]``."""

@@ -20,7 +20,7 @@ TRACES = {  # replacing, resetting
 
 
 class TD:
-    """TD(lambda) by self-play: every position, and to a decaying degree those before it, learns from the one that follows.
+    """TD(lambda) by self-play: every position, and to a decaying degree those before it, learns from the next one.
 
     Args:
         game: the game.
@@ -122,10 +122,8 @@ def play_game(
         else:
             move, v_next = best_move(agent, board)
         after = board.play(move)
-        if after.over():
-            target = agent.target(after.winner() * (1.0 - win_decay * plies))
-        else:
-            target = gamma * v_next
+        reward = after.winner() * (1.0 - win_decay * plies)
+        target = agent.target(reward) if after.over() else gamma * v_next
         if not explore or after.over():  # an exploratory move says nothing about the value of the board it left
             updates += 1
             errors += abs(agent.learn(board, target))

@@ -38,6 +38,6 @@ class GreedyPlayer:
     def moves(
         self, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int64]:
-        """The best move after each of ``lines``, ``[n, longest]``, of which the first ``lengths`` count, from ``board``."""
+        """The best move after each of ``lines`` from ``board``: ``[n, longest]``, the first ``lengths`` count."""
         moves: npt.NDArray[np.int64] = self.agent.run(greedy_moves, board, lines, lengths)
         return moves
