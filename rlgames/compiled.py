@@ -10,6 +10,7 @@ Three tools make that work, and nothing else in the package talks to the compile
 Step-size rules are written in torch; ``torch.exp`` and its kin are taught to numba here, for one number at a time.
 """
 
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -156,11 +157,9 @@ def depends_on(cls: type) -> None:
     """Recompile when the text of ``cls``, a rule outside this package, changes: its file, or its code in a notebook."""
     if cls.__module__.split(".")[0] == "rlgames":
         return
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    file = Path(getattr(sys.modules.get(cls.__module__), "__file__", None) or "<stdin>")
     code = [marshal.dumps(f.__func__.__code__) for f in vars(cls).values() if isinstance(f, staticmethod)]
-    _user_sources[f"{cls.__module__}.{cls.__qualname__}"] = (
-        Path(file).read_bytes() if file and Path(file).is_file() else b"".join(code)
-    )
+    _user_sources[f"{cls.__module__}.{cls.__qualname__}"] = file.read_bytes() if file.is_file() else b"".join(code)
 
 
 def _cache_folder() -> str | None:
@@ -196,7 +195,8 @@ def _cache_roots() -> Iterable[Path]:
         return
     user = os.environ.get("XDG_CACHE_HOME")
     yield Path(user) / "rlgames" if user else Path(os.path.expanduser("~")) / ".cache" / "rlgames"
-    yield Path(tempfile.gettempdir()) / f"rlgames-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
+    with contextlib.suppress(OSError):  # of a machine on which nothing can be written
+        yield Path(tempfile.gettempdir()) / f"rlgames-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
 
 
 # ---- torch names, one number at a time
@@ -235,7 +235,7 @@ _NAMES: dict[Any, Callable[..., Any]] = {
     torch.log: lambda x: math.log(x),
     torch.sqrt: lambda x: math.sqrt(x),
     torch.sign: lambda x: np.sign(x),
-    torch.relu: lambda x: x * (x > 0),
+    torch.relu: lambda x: np.maximum(x, np.float32(0)),
     torch.square: lambda x: x * x,
     torch.minimum: lambda x, y: min(x, y),
     torch.maximum: lambda x, y: max(x, y),

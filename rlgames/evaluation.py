@@ -173,11 +173,7 @@ class Evaluation:
 
     def flat(self, scores: dict[str, Score]) -> dict[str, float]:
         """What ``scores`` returned as one row, see ``columns``."""
-        row: dict[str, float] = {}
-        for name, s in scores.items():
-            figures = (s.success, *s.interval, s.wins, s.draws, s.losses, s.length, s.distinct)
-            row |= {f"{column}_{name}": figure for column, figure in zip(COLUMNS, figures, strict=True)}
-        return row
+        return flat(scores)
 
     def headline(self, row: Mapping[str, Any]) -> str:
         """The success rate that matters most, with its 95 % interval, from a row of figures."""
@@ -196,6 +192,15 @@ class Evaluation:
         opponent = self.opponent.playing("distant") if distant and isinstance(self.opponent, Perfect) else self.opponent
         openings = [self.game.board.play(int(move)) for move in self.game.board.moves()] if side == "second" else ()
         return evaluate(self.game, agent, opponent, self._matches[name], side == "first", rng, openings)
+
+
+def flat(scores: dict[str, Score]) -> dict[str, float]:
+    """Scores by protocol as one row, see ``Evaluation.columns``."""
+    row: dict[str, float] = {}
+    for name, s in scores.items():
+        figures = (s.success, *s.interval, s.wins, s.draws, s.losses, s.length, s.distinct)
+        row |= {f"{column}_{name}": figure for column, figure in zip(COLUMNS, figures, strict=True)}
+    return row
 
 
 def sample_game(game: Any, first: Player, second: Player, rng: np.random.Generator) -> str:

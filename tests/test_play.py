@@ -1,0 +1,170 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rlgames.build import load
+from rlgames.games.connect4 import Connect4
+from rlgames.games.tictactoe import TicTacToe
+from rlgames.play import Opponent, Table, Thoughts, picture, play
+from rlgames.train import assemble, train
+
+GAMES = {"tictactoe": TicTacToe(), "connect4": Connect4()}
+WORDS = {
+    "tictactoe": ["learner=q", "game=tictactoe", "games=20", "eval_every=20"],
+    "connect4": ["game=connect4", "features.length=2", "engine=eager"],
+}
+
+
+@pytest.fixture
+def table(monkeypatch, capsys):
+    """Plays a game with the given words typed in: ``table("connect4", 1, "1", "undo")`` returns boards and output."""
+
+    def run(name, human, *words):
+        typed = iter(words)
+
+        def read(prompt):
+            word = next(typed, None)
+            if word is None:
+                raise EOFError
+            return word
+
+        monkeypatch.setattr("builtins.input", read)
+        desk = Table(GAMES[name], Opponent(assemble(load(*WORDS[name]))), human)
+        desk.play()
+        return desk.boards, capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("play")
+    words = [*WORDS["tictactoe"], "engine=eager", f"run_dir={folder / 'runs' / 'tictactoe' / 'a'}"]
+    train(load(*words))
+    return folder
+
+
+BAD = ["", "8", "0", "-1", "3.0", "３", "abc", "1 2", "9" * 1000]
+
+
+@pytest.mark.parametrize("word", BAD)
+def test_what_is_no_move_is_answered_and_changes_nothing(table, word):
+    boards, out = table("connect4", 1, word)
+    assert boards == [Connect4.board]
+    assert "is no move; moves are 1 2 3 4 5 6 7; or type hint, undo, new, quit" in out
+    assert all(len(line) < 120 for line in out.splitlines())
+
+
+def test_the_stone_falls_where_the_label_says(table):
+    for label in "17":
+        boards, out = table("connect4", 1, f" {label} ")
+        assert boards[1] == GAMES["connect4"].play(label)
+        assert len(boards) == 3
+
+
+def test_a_full_column_is_asked_again_and_the_agent_waits():
+    game = GAMES["connect4"]
+    desk = Table(game, Opponent(assemble(load(*WORDS["connect4"]))), 1)
+    desk.boards = [game.play("333333")]
+    assert not desk._do("3")
+    assert len(desk.boards) == 1
+
+
+def test_a_taken_cell_is_not_free(table):
+    boards, out = table("tictactoe", 1, "5", "5")
+    assert len(boards) == 3
+    assert "'5' is not free" in out
+
+
+def test_undo_takes_back_to_my_last_turn(table):
+    boards, _ = table("tictactoe", 1, "5", "undo")
+    assert boards == [TicTacToe.board]
+    boards, _ = table("tictactoe", -1, "undo", "undo")
+    assert len(boards) == 2
+    _, out = table("tictactoe", 1, "undo")
+    assert "no move of yours" in out
+
+
+def test_undo_as_second_player(table):
+    boards, out = table("tictactoe", -1, "undo")
+    assert len(boards) == 2
+    assert "no move of yours" in out
+
+
+def test_hint_names_a_legal_move(table):
+    boards, out = table("tictactoe", 1, "hint")
+    assert len(boards) == 1
+    assert out.split("hint: ")[1][0] in "123456789"
+
+
+def test_end_of_a_game_and_new_game(table):
+    class Lamb(Opponent):
+        def move(self, board):
+            return int(board.moves()[-1])
+
+    desk = Table(GAMES["tictactoe"], Lamb(assemble(load(*WORDS["tictactoe"]))), 1)
+    for word in ("1", "2"):
+        assert desk._do(word)
+        desk.boards.append(desk.boards[-1].play(desk.opponent.move(desk.boards[-1])))
+    assert desk._do("3")
+    assert desk.boards[-1].winner() == 1
+    assert not desk._do("4")
+    assert desk._do("new")
+    assert desk.boards == [TicTacToe.board]
+
+
+def test_pictures():
+    thoughts = Thoughts([1, 2], [0.5, -0.25], [0.75, 0.25], 1)
+    board = GAMES["tictactoe"].play("1")
+    rows = picture(GAMES["tictactoe"], board, thoughts).splitlines()
+    assert rows[0].split() == ["X", "2", "+0.50", "75%", "3", "-0.25", "25%"]
+    assert rows[2].split() == ["7", "8", "9"]
+    rows = picture(GAMES["connect4"], GAMES["connect4"].play("43")).splitlines()
+    assert rows[-2].split() == [".", ".", "O", "X", ".", ".", "."]
+    assert rows[-1].split() == list("1234567")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["side=third"], "side is 'third'"),
+        (["temperature=0"], "temperature is 0"),
+        (["checkpoint=nowhere"], "nowhere"),
+        (["checkpoint=null"], "name checkpoint"),
+        (["checkpoint=null", "game=connect4"], "no checkpoint under runs/connect4"),
+    ],
+)
+def test_bad_words(run_folder, monkeypatch, words, says):
+    monkeypatch.chdir(run_folder)
+    with pytest.raises(ValueError, match=says):
+        play(load("checkpoint=runs/tictactoe/a", *words, config="play"))
+
+
+def program(folder, *words, **options):
+    command = [sys.executable, "-m", "rlgames.play", "game=tictactoe", *words]
+    return subprocess.Popen(
+        command, cwd=folder, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+    )
+
+
+@pytest.mark.parametrize("typed", ["", "first\n5\n", "second\nquit\n", "neither\nfirst\nq\n"])
+def test_quit_and_the_end_of_the_input_end_in_good_order(run_folder, typed):
+    process = program(run_folder)
+    out, err = process.communicate(typed, timeout=120)
+    assert (process.returncode, err) == (0, "")
+    assert "do you move first or second?" in out
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_ends_with_130(run_folder):
+    process = program(run_folder, "side=first")
+    while "9" not in process.stdout.readline():
+        pass
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (130, "")
