@@ -133,7 +133,7 @@ def sentence(error: BaseException, config: str = "train") -> str:
 def _unknown(key: str, config: str) -> str:
     """A sentence on what may stand instead of the unknown dotted ``key``."""
     parent, _, name = key.lstrip("+~").rpartition(".")
-    chosen = [word for word in sys.argv[1:] if (CONF / f"{word.replace('=', '/', 1)}.yaml").is_file()]
+    chosen = [word for word in sys.argv[1:] if (CONF / f"{word.lstrip('+').replace('=', '/', 1)}.yaml").is_file()]
     cfg = load(*chosen, config=config)
     node = OmegaConf.select(cfg, parent) if parent else cfg
     if not isinstance(node, DictConfig):

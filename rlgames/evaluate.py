@@ -19,11 +19,10 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     Args:
         cfg: the configuration, conf/evaluate.yaml says what it holds.
         words: those of its keys that were named; if none names the evaluation and training had another kind, such as
-            all
-            lines of play, that one is used.
+            all lines of play, that one is used.
 
     Returns:
-        The figures by name; under "report" the same for people.
+        The figures by name; under "scores" those of the evaluation, under "report" the same for people.
 
     Raises:
         ValueError: if the checkpoint cannot be read or the configuration makes no sense.
@@ -47,7 +46,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:
         checkpoint.write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
-    return {**figures, "report": evaluation.report(scores)}
+    return {**figures, "scores": scores, "report": evaluation.report(scores)}
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="evaluate")

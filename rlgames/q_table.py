@@ -110,7 +110,7 @@ def shared_entries(game: Any, symmetries: Any) -> npt.NDArray[np.int32]:
     Symmetries other than the identity are for games whose moves and parts are its cells.
     """
     rows, places = np.arange(game.n_codes**game.n_parts), np.arange(game.n_parts)[::-1]
-    digits = rows[:, None] // game.n_codes ** places % game.n_codes
+    digits = rows[:, None] // game.n_codes**places % game.n_codes
     images = []
     for symmetry in symmetries:
         image = np.zeros_like(digits)

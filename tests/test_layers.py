@@ -23,7 +23,6 @@ ALLOWED = {
     "players": {"compiled", "policy"},
     "evaluation": {"players"},
     "exhaustive": {"players"},
-    "exhaustive": {"players"},
     "agents": {"compiled", "network", "optim", "policy", "traces"},
     # the program
     "checkpoint": None,

@@ -61,7 +61,7 @@ def test_what_is_no_move_is_answered_and_changes_nothing(table, word):
 
 def test_the_stone_falls_where_the_label_says(table):
     for label in "17":
-        boards, out = table("connect4", 1, f" {label} ")
+        boards, _ = table("connect4", 1, f" {label} ")
         assert boards[1] == GAMES["connect4"].play(label)
         assert len(boards) == 3
 

@@ -162,7 +162,7 @@ def test_mirrored_positions_have_mirrored_answers(player):
 
 
 def test_keys_tell_positions_and_sides_apart():
-    boards = {b for b in random_boards(GAME, 3000, range(12), np.random.default_rng(5))}
+    boards = set(random_boards(GAME, 3000, range(12), np.random.default_rng(5)))
     assert len({_canonical(b)[0] for b in boards}) == len({min(b, GAME.mirror(b)) for b in boards})
 
 

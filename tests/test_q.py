@@ -243,7 +243,7 @@ def test_gamma_1_is_allowed_without_the_limit():
 @pytest.mark.parametrize("alpha", [0.0, 1.5, float("nan")])
 def test_alpha_is_checked(alpha):
     learner = Q(GAME, alpha=Constant(alpha))
-    with pytest.raises(ValueError, match="learner.alpha gives"):
+    with pytest.raises(ValueError, match=r"learner\.alpha gives"):
         learner.play(learner.agent("eager"), 0, 1, 1.0, np.random.default_rng(0))
 
 

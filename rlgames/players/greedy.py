@@ -35,9 +35,7 @@ class GreedyPlayer:
             move = self._moves[board] = int(self.agent.run(greedy_move, board)[0])
         return move
 
-    def moves(
-        self, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
+    def moves(self, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The best move after each of ``lines`` from ``board``: ``[n, longest]``, the first ``lengths`` count."""
         moves: npt.NDArray[np.int64] = self.agent.run(greedy_moves, board, lines, lengths)
         return moves
