@@ -108,7 +108,7 @@ def k1(y, lr, theta, R, guards, extra_x):
     return {"w": w, "beta": beta, "h": h}
 
 
-def elk1(y, lr, theta, guards, extra_x):
+def elk1(y, lr, theta, guards, extra_x, slope_min):
     """The authors' program, line by line."""
     w, beta, h = W.copy(), [log(lr)] * 2, [0.0, 0.0]
     for k in range(5):
@@ -122,7 +122,7 @@ def elk1(y, lr, theta, guards, extra_x):
             e = y[k] * x[i]
             gain = exp(beta[i]) * e / ((1 + M) * y[k] ** 2)
             w[i] += gain * d * (e if extra_x else y[k])
-            h[i] = (h[i] + gain * d) * max(0, 1 - gain * e)
+            h[i] = (h[i] + gain * d * y[k] / max(y[k], slope_min)) * max(0, 1 - gain * e)
     return {"w": w, "beta": beta, "h": h}
 
 
@@ -239,7 +239,12 @@ MORE = {
     "tidbd": [{"theta": 60, "lr": 0.4}],
     "idbd_nl": [{"theta": 60, "lr": 0.4}, {"theta": 5, "lr": 0.4, "guards": False}],
     "k1": [{"lr": 2.0, "R": 0.5, "theta": 100}, {"lr": 0.5, "extra_x": True}, {"lr": 0.5, "guards": False}],
-    "elk1": [{"lr": 2.0, "theta": 100}, {"lr": 0.5, "extra_x": False}, {"lr": 0.5, "guards": False, "theta": 20}],
+    "elk1": [
+        {"lr": 0.5, "slope_min": 0.6},
+        {"lr": 2.0, "theta": 100},
+        {"lr": 0.5, "extra_x": False},
+        {"lr": 0.5, "guards": False, "theta": 20},
+    ],
     "autostep": [{"lr": 0.5, "mu": 0.5, "tau": 10}],
     "smd": [{"lr": 1.5, "theta": 20, "mu": 0.9}, {"lr": 0.5, "extra_x": True}],
     "alpha_bounds": [{"lr": 0.2}],

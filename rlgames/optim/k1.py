@@ -93,6 +93,8 @@ class ELK1(K1):
         guards: β >= -10 (or where it started, if lower), as in the authors' program and in no paper.
         extra_x: the weight change as above, which made the published curves; False leaves out one x, k δ y', as K1 has
             it. It differs only where x is not 0 or 1.
+        slope_min: h takes y' to be at least this. Ours; at 0 a saturated unit makes h and then all infinite, which
+            happens with rewards of ±1. With the program's (learner.win_decay=0.01, as in the yaml) it hardly acts.
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -101,7 +103,13 @@ class ELK1(K1):
     units = ("tanh",)
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 0.0111, theta: float = 5.0, guards: bool = True, extra_x: bool = True
+        self,
+        params: Iterable[Any],
+        lr: float = 0.0111,
+        theta: float = 5.0,
+        guards: bool = True,
+        extra_x: bool = True,
+        slope_min: float = 0.01,
     ) -> None:
         StepSize.__init__(
             self,
@@ -110,6 +118,7 @@ class ELK1(K1):
             theta=positive("theta", theta, zero=True),
             guards=flag("guards", guards),
             extra_x=flag("extra_x", extra_x),
+            slope_min=positive("slope_min", slope_min, zero=True),
         )
 
     @staticmethod
@@ -123,5 +132,5 @@ class ELK1(K1):
         s = p.adapt(s, t)
         gain = torch.exp(s.beta) * t.x / (1 + t.sum)  # k y'
         step = gain * t.delta
-        h = (s.h + step / t.slope) * torch.relu(1 - gain * t.x)
+        h = (s.h + step / torch.clamp_min(t.slope + 0 * w, p.slope_min)) * torch.relu(1 - gain * t.x)
         return w + (step * t.x if p.extra_x else step), LogStepSize(s.beta, h)
