@@ -84,7 +84,7 @@ def check(cfg: DictConfig) -> None:
 
 
 def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
-    """Set to null what the learner of ``cfg`` brings itself.
+    """Set to null what the learner of ``cfg`` brings itself, and let a network that was named win over the rule's.
 
     Args:
         cfg: the configuration, which is changed.
@@ -99,6 +99,9 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
         part = word.lstrip("+").partition("=")[0].partition(".")[0]
         if part in brings:
             raise ValueError(f"{word} has no effect here: {name} brings its own {part}; leave this word out")
+    named = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
+    if "network" in named and "network.output" not in named:  # a rule's yaml may have asked for another unit
+        cfg.network.output = OmegaConf.load(CONF / "network" / f"{named['network']}.yaml")["output"]
     for part in ("features", "network", "optimizer"):
         if part in brings:
             cfg[part] = None

@@ -213,6 +213,14 @@ def _leaves(cfg: DictConfig, prefix: str = "") -> Iterable[tuple[str, Any]]:
             yield f"{prefix}{name}", value
 
 
+def shared_numbers(optimizer: torch.optim.Optimizer | None) -> dict[str, float]:
+    """The numbers that all weights share, of rules that have some."""
+    if not isinstance(optimizer, StepSize):
+        return {}
+    states = (optimizer.state[group["params"][0]] for group in optimizer.param_groups[:1])
+    return {f"optimizer/{name}": float(state[name]) for state in states for name in optimizer.shared if name in state}
+
+
 def step_sizes(optimizer: torch.optim.Optimizer | None) -> torch.Tensor:
     """Effective step sizes of weights whose state has changed, a sample; empty if the rule has one for all weights."""
     if not isinstance(optimizer, StepSize):

@@ -42,6 +42,10 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
         cfg = checkpoint.resumed(cfg, saved, words or [])
         check(cfg)
     player = assemble(cfg, saved)
+    units = getattr(player.optimizer, "units", ())
+    if units and player.network.output not in units:
+        rule, output = type(player.optimizer).__name__, player.network.output
+        print(f"note: {rule} is derived for {' or '.join(units)} units, not {output}; network={units[0]} suits it")
     evaluation = build_evaluation(cfg, player)
     return Trainer(cfg, player, evaluation, saved).run()
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, build, check, load
+from rlgames.build import CONF, build, check, load, settle
 from rlgames.train import train
 
 FILES = {
@@ -120,3 +120,11 @@ def test_an_experiment_beats_the_defaults_and_the_command_line_beats_both():
     assert (cfg.games, cfg.optimizer._target_, cfg.evaluation.second) == (2_000_000, "rlgames.optim.tdl.TDL", 0)
     cfg = load("+experiment=bagheri2015_tdl", "optimizer=tcl", "games=5", "hydra/job_logging=stdout")
     assert (cfg.games, cfg.optimizer._target_, cfg.learner.lr) == (5, "rlgames.optim.tcl.TCL", 1.0)
+
+
+def test_a_named_network_wins_over_the_rule():
+    """optimizer=idbd asks for a linear unit, unless a word names another one."""
+    for words, output in ((["optimizer=idbd"], "identity"), (["network=tanh", "optimizer=idbd"], "tanh")):
+        cfg = load(*words)
+        settle(cfg, words)
+        assert cfg.network.output == output
