@@ -101,7 +101,7 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
             raise ValueError(f"{word} has no effect here: {name} brings its own {part}; leave this word out")
     named = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
     if "network" in named and "network.output" not in named:  # a rule's yaml may have asked for another unit
-        cfg.network.output = OmegaConf.load(CONF / "network" / f"{named['network']}.yaml")["output"]
+        cfg.network.output = OmegaConf.load(CONF / "network" / f"{named['network']}.yaml").output
     for part in ("features", "network", "optimizer"):
         if part in brings:
             cfg[part] = None
