@@ -25,7 +25,10 @@ from omegaconf import DictConfig, OmegaConf
 
 FORMAT = 1
 KEEP = 2  # the previous one is the fall-back if the last is damaged
-FREE = ("games", "eval_every", "checkpoint_minutes", "run_dir", "resume", "engine", "device", "opponent", "evaluation")
+FREE = (  # keys that may change when a run goes on
+    *("games", "eval_every", "checkpoint_minutes", "checkpoint_at_evaluations", "run_dir", "resume", "results"),
+    *("engine", "device", "opponent", "evaluation"),
+)
 
 
 def save(folder: Path, games: int, content: dict[str, Any]) -> Path:

@@ -104,7 +104,8 @@ class Trainer:
         while True:
             if p.games > p.evaluated and (p.games % cfg.eval_every == 0 or p.games == cfg.games):
                 self._evaluate()
-                self._save()
+                if cfg.checkpoint_at_evaluations or p.games == cfg.games:
+                    self._save()
             if p.games == cfg.games:
                 return
             self._play()
@@ -211,6 +212,7 @@ class Trainer:
                 for level in self.evaluation.levels
             },
             "smoothing": records.SMOOTHING,
+            "curve": records.curve(p.rows, f"success_{self.headline}"),
             "config": OmegaConf.to_container(self.cfg, resolve=True),
             "versions": records.versions(),
         }
