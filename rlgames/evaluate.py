@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlgames import cli
 from rlgames.build import CONF, check
+from rlgames.files import write_atomically
 from rlgames.train import assemble, build_evaluation
 
 
@@ -45,7 +46,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     scores = evaluation.scores(GreedyPlayer(player.agent), np.random.default_rng(cfg.seed))
     figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:
-        checkpoint.write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
+        write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
     return {**figures, "scores": scores, "report": evaluation.report(scores)}
 
 

@@ -21,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
-from rlgames.checkpoint import write_atomically
+from rlgames.files import write_atomically
 from rlgames.optim import StepSize
 
 PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully")

@@ -14,6 +14,7 @@ from rlgames.agents import Fused
 from rlgames.cli import Interrupted, Interruptible
 from rlgames.episodes import Episodes
 from rlgames.evaluation import sample_game
+from rlgames.files import write_atomically
 from rlgames.players import GreedyPlayer
 from rlgames.progress import ProgressBar
 
@@ -159,7 +160,7 @@ class Trainer:
             {"games": p.games, **seconds, "moves": p.moves, **self._means(p.since_evaluation), **_plain(numbers)}
         )
         p.evaluated, p.since_evaluation = p.games, Episodes()
-        checkpoint.write_atomically(self.folder / "progress.csv", records.to_csv(p.rows))
+        write_atomically(self.folder / "progress.csv", records.to_csv(p.rows))
         self.dashboard.scalars(p.games, {f"evaluation/{name}": number for name, number in numbers.items()})
         self.dashboard.scalars(p.games, records.shared_numbers(self.player.optimizer))
         self.dashboard.step_sizes(p.games, records.step_sizes(self.player.optimizer))
@@ -216,7 +217,7 @@ class Trainer:
             "config": OmegaConf.to_container(self.cfg, resolve=True),
             "versions": records.versions(),
         }
-        checkpoint.write_atomically(self.folder / "result.json", records.to_json(result))
+        write_atomically(self.folder / "result.json", records.to_json(result))
         return result
 
     def _store(self) -> None:

@@ -7,10 +7,12 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "rlgames"
 FILES = sorted(PACKAGE.rglob("*.py"))
-SHARED = {"compiled", "episodes", "policy", "schedules", "traces"}  # plain functions and values, for all
+SHARED = {"compiled", "episodes", "policy", "schedules", "traces", "views"}  # plain functions and values, for all
 ALLOWED = {
     "compiled": set(),
-    "policy": {"compiled"},
+    "views": set(),
+    "files": set(),
+    "policy": {"compiled", "views"},
     "episodes": set(),
     "schedules": set(),
     "traces": {"compiled"},
@@ -31,13 +33,14 @@ ALLOWED = {
     "cli": None,
     "build": set(),
     "trainer": None,
+    "study": None,
     "train": None,
     "evaluate": None,
     "play": None,
 }
 PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {"build", "progress"}
 HYDRA = {"build", "cli", "train", "evaluate", "play"}
-OMEGACONF = HYDRA | {"trainer", "checkpoint", "records"}
+OMEGACONF = HYDRA | {"trainer", "checkpoint", "records", "study"}
 
 
 def part(file):
