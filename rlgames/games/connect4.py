@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from rlgames.compiled import compilable, value
 from rlgames.games.drawing import discs
@@ -115,6 +117,54 @@ class Board(NamedTuple):
         return (((stones + BOTTOM) | self.first) >> (7 * part)) & 127
 
 
+# For each column and code what sorts moves: 8 times the lines through its free cell, and more the further left; below 8
+# where the column is full.
+MOVE_KEYS = torch.from_numpy(8 * FREE_LINES + np.arange(COLUMNS)[::-1, None]).flatten()
+
+
+def fours(stones: Tensor) -> Tensor:
+    """``has_four`` of many bitboards."""
+    lines = torch.zeros_like(stones)
+    for step in (1, 7, 6, 8):
+        pairs = stones & stones >> step
+        lines |= pairs & pairs >> 2 * step
+    return lines != 0
+
+
+class Boards(NamedTuple):
+    """Many positions, see ``TensorBoards``."""
+
+    first: Tensor
+    second: Tensor
+    ply: Tensor
+
+    player, code = Board.player, Board.code
+
+    def moves(self) -> tuple[Tensor, Tensor]:
+        """See ``TensorBoards``."""
+        column = torch.arange(COLUMNS, device=self.ply.device).unsqueeze(1)
+        keys = MOVE_KEYS.to(self.ply.device)[128 * column + self.code(column)].sort(0, descending=True)[0]
+        return COLUMNS - 1 - keys % 8, keys >= 8
+
+    def wins(self, moves: Tensor) -> Tensor:
+        """See ``TensorBoards``."""
+        return fours(torch.where(self.ply % 2 == 1, self.second, self.first) | self.stone(moves))
+
+    def last(self) -> Tensor:
+        """See ``TensorBoards``."""
+        return self.ply == ROWS * COLUMNS - 1
+
+    def play(self, move: Tensor) -> "Boards":
+        """See ``TensorBoards``."""
+        stone, odd = self.stone(move), self.ply & 1
+        return Boards(self.first | stone * (1 - odd), self.second | stone * odd, self.ply + 1)
+
+    def stone(self, move: Tensor) -> Tensor:
+        """The bit of a new stone in each column ``move``, 0 if the column is full."""
+        column = 7 * move
+        return (self.first | self.second) + (1 << column) & COLUMN << column
+
+
 class Connect4(Game[Board]):
     """The rules of Connect-4 (7 columns, 6 rows) and what features need to know of its board."""
 
@@ -131,6 +181,7 @@ class Connect4(Game[Board]):
     )
     grid = np.arange(COLUMNS * ROWS).reshape(COLUMNS, ROWS).T[::-1]
     labels = "1234567"
+    boards = Boards
 
     def states(self, n_states: int) -> npt.NDArray[np.int8]:
         """Cell states of every column code: 0 empty, 1 first, 2 second player; with 4 states 3 is the next free cell.

@@ -1,0 +1,205 @@
+"""The agent for many games at once: tensors on any device, a compact copy of weights and state, no autograd.
+
+Every game of the batch computes, from the same weights, the update that it would make alone: the rule's own text, on
+tensors ``[games, features]``. What the games then want of one weight is combined: its **change**, and that of each
+number of its state, is the mean or the sum over the games that hit it. One game is exactly ``Eager``. A mean is always
+something between the wishes of the games, for any rule; a sum learns more from one batch where it does not overshoot.
+"""
+
+import copy
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from rlgames.agents.eager import Eager, target
+from rlgames.agents.fused import Fused
+from rlgames.features.tensors import TensorNTuples
+from rlgames.network import ValueNetwork
+from rlgames.optim.step_size import StepSize, Transition
+
+UPDATES = ("mean", "sum")
+
+
+class Look(NamedTuple):
+    """What an agent sees of boards.
+
+    Attributes:
+        rows: their compact rows; int32 ``[n, n_features]``.
+        index: the same, int64 ``[n * n_features]``.
+        w: the weights there; ``[n, n_features]``.
+        v, slope: values, and slope of the output unit there; ``[n]``.
+    """
+
+    rows: Tensor
+    index: Tensor
+    w: Tensor
+    v: Tensor
+    slope: Tensor
+
+
+class Batched:
+    """Values boards and learns from them, a batch at a time.
+
+    The network and the optimizer stay on the CPU as they are; this agent learns on a compact copy of both on the
+    ``device`` (rows that no board can have are left out), and ``store`` writes it back.
+
+    Args:
+        network: the value network, on the CPU.
+        optimizer: one of this package's rules without shared numbers, or any of torch's, over the network's parameters.
+        device: where to learn.
+        update: how the changes of a weight by several games are combined, ``mean`` or ``sum``.
+
+    Raises:
+        ValueError: for a rule that has no meaning for a batch, or an unknown update.
+    """
+
+    def __init__(
+        self, network: ValueNetwork, optimizer: torch.optim.Optimizer, device: torch.device, update: str = "mean"
+    ) -> None:
+        if update not in UPDATES:
+            raise ValueError(f"batched.update is {update!r}; allowed are {' and '.join(UPDATES)}")
+        if getattr(optimizer, "shared", ()):
+            name, numbers = type(optimizer).__name__, ", ".join(optimizer.shared)  # type: ignore[attr-defined]
+            raise ValueError(
+                f"engine=batched has no meaning for {name}, whose weights share one number ({numbers}) that every game "
+                f"would change at the same time; use engine=fused or another optimizer"
+            )
+        self.network, self.device, self._mean = network, device, update == "mean"
+        self.features = TensorNTuples(network.features.compact, device)
+        self._original, self._rows = optimizer, torch.from_numpy(network.features.rows)
+        self._player: Fused | Eager | None = None
+        self.load()
+
+    def load(self) -> None:
+        """Copy weights and state to the device."""
+        (param,) = self.network.parameters()
+        self._weights = nn.Parameter(self._compact(param.detach()))
+        self._optimizer = copy.copy(self._original)
+        self._optimizer.param_groups = [{**self._original.param_groups[0], "params": [self._weights]}]
+        state = {name: self._compact(value) for name, value in self._original.state[param].items()}
+        self._optimizer.state = defaultdict(dict, {self._weights: state})
+        self._hits = torch.zeros_like(self._weights.detach())
+
+    def store(self) -> None:
+        """Write weights, state and lr back to network and optimizer."""
+        (param,) = self.network.parameters()
+        if isinstance(self._original, StepSize):
+            self._original.state_of(param, self._original.param_groups[0])  # what untouched weights remember
+        state = self._original.state[param]
+        for name, value in self._optimizer.state[self._weights].items():
+            if _like(value, self._weights):
+                state[name] = state.get(name, torch.zeros_like(param.detach()))
+                state[name][self._rows, 0] = value.cpu()
+            else:
+                state[name] = copy.copy(value)
+        param.detach()[self._rows, 0] = self._weights.detach().cpu()
+        self._original.param_groups[0]["lr"] = self._optimizer.param_groups[0]["lr"]
+        self._player = None
+
+    def run(self, text: Callable[..., Any], *args: Any) -> Any:
+        """Call ``text(agent, *args)`` with an agent for one board at a time that knows what was stored last."""
+        if self._player is None:
+            engine = Fused if isinstance(self._original, StepSize) else Eager
+            self._player = engine(self.network, self._original)
+        return self._player.run(text, *args)
+
+    # ---- values
+
+    def sums(self, boards: Any, rows: Tensor, moves: Tensor, legal: Tensor) -> Tensor:
+        """Sums of weights after each of ``moves``, see ``TensorNTuples.sums``."""
+        return self.features.sums(self._weights.detach(), boards, rows, moves, legal)
+
+    def look(self, boards: Any, rows: Tensor | None = None) -> Look:
+        """See ``Look``; ``rows`` are those within the tables of the player to move, if they are known."""
+        rows = self.features.rows(boards) if rows is None else rows
+        rows = rows + self.features.begin_of(boards.player()).unsqueeze(1)
+        index = rows.flatten().long()
+        w = _at(self._weights.detach(), index, rows)
+        v = self.unit(w.sum(1))
+        output = self.network.output
+        slope = torch.ones_like(v) if output == "identity" else 1 - v * v if output == "tanh" else v * (1 - v)
+        return Look(rows, index, w, v, slope)
+
+    def unit(self, f: Tensor) -> Tensor:
+        """Values of the sums ``f``."""
+        return self.network.unit(f)
+
+    def target(self, reward: Any) -> Any:
+        """``reward`` on the scale of the output unit."""
+        return target(self.network.output, reward)
+
+    # ---- learning
+
+    def set_lr(self, lr: float) -> None:
+        """Set the global step size."""
+        self._optimizer.param_groups[0]["lr"] = float(lr)
+
+    @torch.no_grad()
+    def learn(self, look: Look, delta: Tensor, learns: Tensor) -> None:
+        """Let every board that ``learns`` move its value by its TD error.
+
+        Args:
+            look: the boards, seen since the weights changed last.
+            delta: TD errors, 0 where nothing is learned; ``[n]``.
+            learns: bool ``[n]``.
+        """
+        x, first = self.features.counts(look.rows, look.w.dtype)
+        lanes = first * learns.unsqueeze(1)  # a weight learns once per board
+        delta, slope = delta.unsqueeze(1), look.slope.unsqueeze(1)
+        if isinstance(self._optimizer, StepSize):
+            e = x if self._optimizer.cross_entropy else slope * x
+            self._learn_by_rule(self._optimizer, look, lanes, Transition(delta, slope, x, e, 0.0))
+        else:
+            self._learn_by_gradient(look, lanes, -delta * slope * x)
+
+    def _learn_by_rule(self, rule: StepSize, look: Look, lanes: Tensor, t: Transition) -> None:
+        group = rule.param_groups[0]
+        p, tensors = rule.hyper(group), rule.state_of(self._weights, group)
+        s = type(tensors)(*(_at(tensor, look.index, look.w) for tensor in tensors))
+        summand = torch.as_tensor(rule.total(p, look.w, s, t))
+        if summand.ndim:
+            t = t._replace(sum=(lanes * summand).sum(1, keepdim=True))
+        new_w, new_s = rule.update(p, look.w, s, t)
+        share = self._share(look.index, lanes)
+        for tensor, old, new in zip((self._weights.detach(), *tensors), (look.w, *s), (new_w, *new_s), strict=True):
+            if new is not old:
+                tensor.scatter_add_(0, look.index, ((new - old) * share).flatten())
+
+    def _learn_by_gradient(self, look: Look, lanes: Tensor, gradient: Tensor) -> None:
+        """A step of one of torch's optimizers. They count steps, so this waits for the device to see who learns."""
+        learning = lanes.flatten() > 0
+        index, gradient = look.index[learning], (gradient * self._share(look.index, lanes)).flatten()[learning]
+        if not len(index):
+            return
+        shape = self._weights.shape
+        if self.network.embedding.sparse:
+            grad = torch.sparse_coo_tensor(index.unsqueeze(0), gradient, shape, check_invariants=False)
+        else:
+            grad = torch.zeros_like(self._weights).scatter_add_(0, index, gradient)
+        self._weights.grad = grad
+        self._optimizer.step()
+
+    def _share(self, index: Tensor, lanes: Tensor) -> Tensor:
+        """What the change counts that a board makes: all, or one divided by the number of boards that hit the weight."""
+        if not self._mean or len(lanes) == 1:
+            return lanes
+        self._hits.zero_()
+        self._hits.scatter_add_(0, index, lanes.flatten())
+        return lanes / _at(self._hits, index, lanes).clamp_min(1)
+
+    def _compact(self, value: Any) -> Any:
+        """The entries of ``value`` that boards can have, if there is one per weight."""
+        (param,) = self.network.parameters()
+        return value[self._rows, 0].to(self.device) if _like(value, param) else copy.copy(value)
+
+
+def _like(value: Any, param: Tensor) -> bool:
+    return isinstance(value, Tensor) and value.shape == param.shape
+
+
+def _at(tensor: Tensor, index: Tensor, like: Tensor) -> Tensor:
+    """``tensor[index]`` in the shape of ``like``; index_select is several times faster."""
+    return torch.index_select(tensor, 0, index).view_as(like)
