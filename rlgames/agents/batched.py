@@ -20,7 +20,7 @@ from rlgames.features.tensors import TensorNTuples
 from rlgames.network import ValueNetwork
 from rlgames.optim.step_size import StepSize, Transition
 
-UPDATES = ("mean", "sum")
+COMBINE = ("mean", "sum")
 
 
 class Look(NamedTuple):
@@ -50,24 +50,24 @@ class Batched:
         network: the value network, on the CPU.
         optimizer: one of this package's rules without shared numbers, or any of torch's, over the network's parameters.
         device: where to learn.
-        update: how the changes of a weight by several games are combined, ``mean`` or ``sum``.
+        combine: how the changes of a weight by several games are combined, ``mean`` or ``sum``.
 
     Raises:
-        ValueError: for a rule that has no meaning for a batch, or an unknown update.
+        ValueError: for a rule that has no meaning for a batch, or an unknown way to combine.
     """
 
     def __init__(
-        self, network: ValueNetwork, optimizer: torch.optim.Optimizer, device: torch.device, update: str = "mean"
+        self, network: ValueNetwork, optimizer: torch.optim.Optimizer, device: torch.device, combine: str = "mean"
     ) -> None:
-        if update not in UPDATES:
-            raise ValueError(f"batched.update is {update!r}; allowed are {' and '.join(UPDATES)}")
+        if combine not in COMBINE:
+            raise ValueError(f"batched.combine is {combine!r}; allowed are {' and '.join(COMBINE)}")
         if getattr(optimizer, "shared", ()):
             name, numbers = type(optimizer).__name__, ", ".join(optimizer.shared)  # type: ignore[attr-defined]
             raise ValueError(
                 f"engine=batched has no meaning for {name}, whose weights share one number ({numbers}) that every game "
                 f"would change at the same time; use engine=fused or another optimizer"
             )
-        self.network, self.device, self._mean = network, device, update == "mean"
+        self.network, self.device, self._mean = network, device, combine == "mean"
         self.features = TensorNTuples(network.features.compact, device)
         self._original, self._rows = optimizer, torch.from_numpy(network.features.rows)
         self._player: Fused | Eager | None = None
