@@ -103,6 +103,7 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Learning
     if not isinstance(parts.learner, TD):
         raise ValueError(f"engine=batched plays learner=td, not {type(parts.learner).__name__}; use engine=fused")
     agent = Batched(parts.network, parts.optimizer, device, cfg.batched.combine)
+    agent.check_room(cfg.batch)
     learner = BatchedTD(parts.learner, cfg.batch, device, parts.network.embedding.weight.dtype, cfg.batched.horizon)
     if saved and saved.get("learner"):
         learner.load_state_dict(saved["learner"])

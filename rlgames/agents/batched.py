@@ -7,6 +7,7 @@ something between the wishes of the games, for any rule; a sum learns more from 
 """
 
 import copy
+import os
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,7 +17,6 @@ from torch import Tensor, nn
 
 from rlgames.agents.eager import Eager, target
 from rlgames.agents.fused import Fused
-from rlgames.features.tensors import TensorNTuples
 from rlgames.network import ValueNetwork
 from rlgames.optim.step_size import StepSize, Transition
 
@@ -68,7 +68,7 @@ class Batched:
                 f"would change at the same time; use engine=fused or another optimizer"
             )
         self.network, self.device, self._mean = network, device, combine == "mean"
-        self.features = TensorNTuples(network.features.compact, device)
+        self.features = network.features.tensors(device)
         self._original, self._rows = optimizer, torch.from_numpy(network.features.rows)
         self._player: Fused | Eager | None = None
         self.load()
@@ -105,6 +105,26 @@ class Batched:
             engine = Fused if isinstance(self._original, StepSize) else Eager
             self._player = engine(self.network, self._original)
         return self._player.run(text, *args)
+
+    def check_room(self, batch: int) -> None:
+        """Refuse a ``batch`` that does not fit into the memory of the device.
+
+        Raises:
+            ValueError: with the bytes it needs and the largest batch that fits.
+        """
+        there = torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else physical_memory()
+        fields = len(self._optimizer.State._fields) if isinstance(self._optimizer, StepSize) else 2
+        item, features = self._weights.element_size(), self.features.n_features
+        # Measured with 0 to 4 numbers of state (64, 74 and 93 bytes a feature): ten tensors of lanes and two for each
+        # number live at the same time, next to indices (16 bytes); a slice has seven rows of lanes, 12 bytes each.
+        fixed = (2 + fields) * item * len(self._weights) + 7 * 12 * features * min(batch, self.features.slice)
+        per_game = features * (16 + item * (10 + 2 * fields)) + 2000
+        if fixed + batch * per_game > there:
+            most = max(0, int((there - fixed) // per_game))
+            raise ValueError(
+                f"batch is {batch}, which needs about {(fixed + batch * per_game) / 2**30:.1f} GiB on {self.device} of "
+                f"{there / 2**30:.1f} GiB; the largest batch that fits is about {most}"
+            )
 
     # ---- values
 
@@ -203,3 +223,11 @@ def _like(value: Any, param: Tensor) -> bool:
 def _at(tensor: Tensor, index: Tensor, like: Tensor) -> Tensor:
     """``tensor[index]`` in the shape of ``like``; index_select is several times faster."""
     return torch.index_select(tensor, 0, index).view_as(like)
+
+
+def physical_memory() -> int:
+    """Memory of this machine in bytes (8 GiB where the system does not say)."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 * 2**30

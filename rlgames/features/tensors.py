@@ -5,8 +5,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rlgames.features.ntuples import CompactNTuples
-
 # Boards whose afterstates are looked up at a time: on a processor what fits its second-level cache (measured on 512 KiB:
 # 128 to 512 differ by 10 %), elsewhere what keeps memory bounded.
 SLICE = {"cpu": 256}
@@ -17,7 +15,7 @@ class TensorNTuples:
     """Compact rows of boards and of the boards after each of their moves.
 
     Args:
-        compact: the tables.
+        compact: the tables, ``CompactNTuples``.
         device: where.
 
     Attributes:
@@ -25,7 +23,7 @@ class TensorNTuples:
         slice: boards that are looked up at a time.
     """
 
-    def __init__(self, compact: CompactNTuples, device: torch.device) -> None:
+    def __init__(self, compact: Any, device: torch.device) -> None:
         self.n_parts, self.n_codes, self.n_features = compact.lines.shape
         self.images, self._table_size, self._second = compact.images, compact.table_size, compact.second
         self._lines = torch.from_numpy(compact.lines).flatten(0, 1).to(device)
@@ -59,7 +57,8 @@ class TensorNTuples:
             moves, legal: ``[k, n]``.
         """
         k, n = moves.shape
-        step = torch.where(legal, moves * self.n_codes + boards.play(moves).code(moves), len(self._steps) - 1)
+        step = moves * self.n_codes + boards.play(moves).code(moves)
+        step = step.masked_fill(~legal, len(self._steps) - 1)
         begin = self.begin_of(-boards.player()).unsqueeze(1) + rows
         sums = weights.new_empty(k, n)
         for some in self._slices(n):

@@ -13,6 +13,7 @@ Bits count the same way with a seventh, always empty row (``bit = 7 * column + r
 A move is a column, 0 to 6 from the left; in text the columns are called 1 to 7 ("4435").
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -117,9 +118,15 @@ class Board(NamedTuple):
         return (((stones + BOTTOM) | self.first) >> (7 * part)) & 127
 
 
-# For each column and code what sorts moves: 8 times the lines through its free cell, and more the further left; below 8
-# where the column is full.
-MOVE_KEYS = torch.from_numpy(8 * FREE_LINES + np.arange(COLUMNS)[::-1, None]).flatten()
+@functools.cache
+def move_keys(device: torch.device) -> tuple[Tensor, Tensor]:
+    """The columns, ``[7, 1]``, and for each of them and each code what sorts moves, ``[7 * 128]``.
+
+    That is 8 times the lines through the free cell, and more the further left; below 8 where the column is full.
+    """
+    columns = np.arange(COLUMNS)[:, None]
+    keys = 8 * FREE_LINES + columns[::-1]
+    return torch.from_numpy(columns).to(device), torch.from_numpy(keys).flatten().to(device)
 
 
 def fours(stones: Tensor) -> Tensor:
@@ -142,8 +149,8 @@ class Boards(NamedTuple):
 
     def moves(self) -> tuple[Tensor, Tensor]:
         """See ``TensorBoards``."""
-        column = torch.arange(COLUMNS, device=self.ply.device).unsqueeze(1)
-        keys = MOVE_KEYS.to(self.ply.device)[128 * column + self.code(column)].sort(0, descending=True)[0]
+        column, table = move_keys(self.ply.device)
+        keys = table[128 * column + self.code(column)].sort(0, descending=True)[0]
         return COLUMNS - 1 - keys % 8, keys >= 8
 
     def wins(self, moves: Tensor) -> Tensor:

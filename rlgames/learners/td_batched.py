@@ -79,6 +79,9 @@ class BatchedTD:
         """Play until at least ``games`` more games are finished; see ``TD.play``.
 
         Schedules are read once, for game ``first_game``.
+
+        Raises:
+            ValueError: if a schedule leaves its range, or memory runs out.
         """
         curves = self.td.curves(np.array([first_game]), lr)
         agent.set_lr(curves["lr"][0])
@@ -87,11 +90,15 @@ class BatchedTD:
         self._totals.zero_()
         episodes = Episodes()
         while episodes.games < games:
-            # A game has half as many plies as the board has cells, or more, so that this ends close to the aim.
-            steps = (games - episodes.games) * self.td.game.n_cells // (2 * self.batch)
-            for _ in range(max(1, steps)):
-                self.step(agent, float(curves["epsilon"][0]))
-            sums = self._totals.sum(1).tolist()
+            # Few games have less plies than a quarter of the cells: this halves the way to the aim, and ends close to it.
+            steps = (games - episodes.games - 1) * self.td.game.n_cells // (4 * self.batch)
+            try:
+                for _ in range(max(1, steps)):
+                    self.step(agent, float(curves["epsilon"][0]))
+                sums = self._totals.sum(1).tolist()
+            except torch.OutOfMemoryError as error:
+                half = max(1, self.batch // 2)
+                raise ValueError(f"batch is {self.batch}, too many for {self._device}; try batch={half}") from error
             episodes = Episodes(*(number if k == 3 else int(number) for k, number in enumerate(sums)))
             if not np.isfinite(episodes.errors):
                 break
@@ -103,21 +110,25 @@ class BatchedTD:
 
     @torch.no_grad()
     def step(self, agent: Any, epsilon: float) -> None:
-        """One move in every game, and what is learned from it."""
+        """One move in every game, and what is learned from it.
+
+        Nothing here waits for the device. Constants are filled in, since a plain number in ``torch.where`` would be
+        copied to it.
+        """
         boards, (chance, choice) = self._boards, self.uniforms()
         player, (moves, legal) = boards.player(), boards.moves()
         wins, rows = boards.wins(moves) & legal, agent.features.rows(boards)
         sums = agent.sums(boards, rows, moves, legal)
-        best = first_best(torch.where(legal, torch.where(wins, torch.inf, player * sums), -torch.inf))
+        best = first_best((player * sums).masked_fill(wins, torch.inf).masked_fill(~legal, -torch.inf))
         explores = chance < epsilon
         k = torch.where(explores, (choice * legal.sum(0)).long(), best).unsqueeze(0)
         move, won, f = (numbers.gather(0, k).squeeze(0) for numbers in (moves, wins, sums))
         over = won | boards.last()
-        reward = (player * won * (1.0 - self.td.win_decay * boards.ply)).to(f.dtype)
+        reward = player * won * (1.0 - self.td.win_decay * boards.ply.to(f.dtype))
         target = torch.where(over, agent.target(reward), self.td.gamma * agent.unit(f))
         learns = ~explores | over  # an exploratory move says nothing about the value of the board it left
         look = agent.look(boards, rows)
-        delta = torch.where(learns, target - look.v, 0)
+        delta = (target - look.v).masked_fill(~learns, 0)
         if self._horizon == 1:
             agent.learn(look, delta, learns)
         else:
@@ -176,7 +187,7 @@ def first_best(values: Tensor) -> Tensor:
     best, index = values[0], torch.zeros_like(values[0], dtype=torch.int64)
     for k in range(1, len(values)):
         better = values[k] > best + TOLERANCE
-        best, index = torch.where(better, values[k], best), torch.where(better, k, index)
+        best, index = torch.where(better, values[k], best), index.masked_fill(better, k)
     return index
 
 
