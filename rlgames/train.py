@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from rlgames import cli
 from rlgames.build import CONF, build, check, settle, torch_device
@@ -99,7 +99,9 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Learning
     from rlgames.learners.td_batched import BatchedTD
 
     device = torch_device(cfg.device)
-    parts = assemble(OmegaConf.merge(cfg, {"engine": "eager", "device": "cpu"}), saved)
+    single = cfg.copy()
+    single.update(engine="eager", device="cpu")
+    parts = assemble(single, saved)
     if not isinstance(parts.learner, TD):
         raise ValueError(f"engine=batched plays learner=td, not {type(parts.learner).__name__}; use engine=fused")
     agent = Batched(parts.network, parts.optimizer, device, cfg.batched.combine)

@@ -1,8 +1,8 @@
-"""How fast does a batch learn? Success over games and over seconds, batch by batch: ``python scripts/batched_curve.py``.
+"""How fast does a batch learn? Success over games and seconds, batch by batch: ``python scripts/batched_curve.py``.
 
-Each batch learns from nothing until its success rate (running median of three evaluations) reaches the target or its time is
-up; a row per evaluation is written at once, so that nothing is lost when the visit to a machine ends. The published
-protocol is used: 200 matches as first player against the perfect player.
+Each batch learns from nothing until its success rate (running median of three evaluations) reaches the target or its
+time is up; a row per evaluation is written at once, so that nothing is lost when the visit to a machine ends. The
+published protocol is used: 200 matches as first player against the perfect player.
 """
 
 import argparse
@@ -24,7 +24,12 @@ COLUMNS = ("batch", "rule", "words", "games", "moves", "seconds", "cpu_seconds",
 def learn(batch: int, args: argparse.Namespace, writer, file) -> None:
     """One batch size, from nothing."""
     cfg = load(
-        "engine=batched", f"batch={batch}", f"optimizer={args.rule}", f"device={args.device}", "evaluation=published", *args.words
+        "engine=batched",
+        f"batch={batch}",
+        f"optimizer={args.rule}",
+        f"device={args.device}",
+        "evaluation=published",
+        *args.words,
     )
     player = assemble(cfg)
     evaluation = build_evaluation(cfg, player)
@@ -43,7 +48,18 @@ def learn(batch: int, args: argparse.Namespace, writer, file) -> None:
         score = evaluation.scores(GreedyPlayer(player.agent), np.random.default_rng([cfg.seed, games]))["first"]
         low, high = score.interval
         words = " ".join(args.words)
-        row = (batch, args.rule, words, games, moves, f"{seconds:.1f}", f"{cpu:.1f}", score.success, f"{low:.3f}", f"{high:.3f}")
+        row = (
+            batch,
+            args.rule,
+            words,
+            games,
+            moves,
+            f"{seconds:.1f}",
+            f"{cpu:.1f}",
+            score.success,
+            f"{low:.3f}",
+            f"{high:.3f}",
+        )
         writer.writerow(row)
         file.flush()
         print(*row, flush=True)

@@ -20,16 +20,11 @@ COLUMNS = ("rule", "batch", "games_per_second", "moves_per_second", "moves_per_c
 SECONDS = 4.0  # per batch and measurement
 
 
-class Clock:
-    """Seconds and CPU seconds of everything that was asked of the device so far."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-
-    def now(self) -> tuple[float, float]:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        return time.perf_counter(), time.process_time()
+def now(device: torch.device) -> tuple[float, float]:
+    """Seconds and CPU seconds, once the device has done all that it was asked."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter(), time.process_time()
 
 
 def steps(player: Any, epsilon: float, most: int, seconds: float) -> int:
@@ -44,23 +39,26 @@ def steps(player: Any, epsilon: float, most: int, seconds: float) -> int:
     return n
 
 
-def phases(player: Any, epsilon: float, clock: Clock) -> dict[str, float]:
+def phases(player: Any, epsilon: float) -> dict[str, float]:
     """The share of each phase in a step, waiting for the device after each of them."""
     agent, spent = player.agent, defaultdict(float)
-    kind = 0 if clock.device.type == "cuda" else 1  # CPU seconds where others may share the processor
-    places = {"rows": agent.features, "sums": agent, "look": agent, "learn": agent}
-    for name, place in places.items():
+    kind = 0 if agent.device.type == "cuda" else 1  # CPU seconds where others may share the processor
 
-        def timed(*args, method=getattr(place, name), name=name):
-            begin = clock.now()[kind]
+    def timed(name: str, method: Any) -> Any:
+        def call(*args: Any) -> Any:
+            begin = now(agent.device)[kind]
             result = method(*args)
-            spent[name] += clock.now()[kind] - begin
+            spent[name] += now(agent.device)[kind] - begin
             return result
 
-        setattr(place, name, timed)
-    begin = clock.now()[kind]
+        return call
+
+    places = {"rows": agent.features, "sums": agent, "look": agent, "learn": agent}
+    for name, place in places.items():
+        setattr(place, name, timed(name, getattr(place, name)))
+    begin = now(agent.device)[kind]
     steps(player, epsilon, 20, SECONDS / 2)
-    total = clock.now()[kind] - begin
+    total = now(agent.device)[kind] - begin
     for name, place in places.items():
         delattr(place, name)
     return {name: spent[name] / total for name in PHASES[:-1]} | {"rest": 1 - sum(spent.values()) / total}
@@ -70,19 +68,19 @@ def measure(rule: str, batch: int, device: str, words: list[str]) -> tuple[Any, 
     """A row of the table."""
     cfg = load(f"optimizer={rule}", "engine=batched", f"device={device}", f"batch={batch}", *words)
     player = assemble(cfg)
-    clock, epsilon = Clock(player.agent.device), 0.1
-    cuda = clock.device.type == "cuda"
+    where, epsilon = player.agent.device, 0.1
+    cuda = where.type == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats()
     player.learner.play(player.agent, 0, 0, float(player.optimizer.defaults["lr"]), np.random.default_rng(0))
     steps(player, epsilon, 40, SECONDS / 2)  # games come apart, memory is taken
     player.learner._totals.zero_()
-    (begin, cpu_begin), n = clock.now(), steps(player, epsilon, 10**9, SECONDS)
-    end, cpu_end = clock.now()
+    (begin, cpu_begin), n = now(where), steps(player, epsilon, 10**9, SECONDS)
+    end, cpu_end = now(where)
     games = player.learner._totals[0].sum().item() / (end - begin)
     moves = n * batch
     peak = torch.cuda.max_memory_allocated() if cuda else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    shares = phases(player, epsilon, clock)
+    shares = phases(player, epsilon)
     speeds = games, moves / (end - begin), moves / (cpu_end - cpu_begin)
     return rule, batch, *(round(x) for x in speeds), peak // 2**20, *(round(shares[name], 3) for name in PHASES)
 

@@ -15,11 +15,11 @@ import time
 from typing import Any
 
 import numpy as np
+from batched_speed import BATCHES
+from batched_speed import main as batched
 from rich.console import Console
 from rich.table import Table
 
-from batched_speed import BATCHES
-from batched_speed import main as batched
 from rlgames.build import load
 from rlgames.train import assemble
 

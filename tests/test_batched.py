@@ -17,7 +17,6 @@ from rlgames.games.tictactoe import TicTacToe
 from rlgames.learners.td import TD
 from rlgames.learners.td_batched import BatchedTD, first_best
 from rlgames.network import ValueNetwork
-from rlgames.optim import StepSize
 from rlgames.schedules import Constant
 
 CPU = torch.device("cpu")
@@ -105,7 +104,10 @@ def play_both(game, rule, unit="tanh", games=6, sparse=True, epsilon=0.2, device
     learner.uniforms = lambda: next(stream)
     lockstep_sums = [learner.play(agent, first, 1, lr, np.random.default_rng(0)) for first in range(games)]
     agent.store()
-    return (sums, eager), (list(itertools.accumulate(lockstep_sums, lambda a, b: a.plus(b)))[-1], tensors(network, optimizer))
+    return (sums, eager), (
+        list(itertools.accumulate(lockstep_sums, lambda a, b: a.plus(b)))[-1],
+        tensors(network, optimizer),
+    )
 
 
 # ---- one game at a time
@@ -114,7 +116,9 @@ def play_both(game, rule, unit="tanh", games=6, sparse=True, epsilon=0.2, device
 @pytest.mark.parametrize(("game", "rule", "unit"), CASES, ids=["-".join(case) for case in CASES])
 def test_one_game_at_a_time_is_eager(game, rule, unit):
     """Weights, state and counters of whole games, every rule and unit."""
-    (sums, eager), (lockstep_sums, batched) = play_both({"connect4": CONNECT4, "tictactoe": TICTACTOE}[game], rule, unit)
+    (sums, eager), (lockstep_sums, batched) = play_both(
+        {"connect4": CONNECT4, "tictactoe": TICTACTOE}[game], rule, unit
+    )
     same(eager, batched)
     assert sums[:3] + sums[4:] == lockstep_sums[:3] + lockstep_sums[4:]
     assert sums.errors == pytest.approx(lockstep_sums.errors, rel=1e-10)
@@ -158,7 +162,9 @@ def test_boards_as_tensors_are_boards():
                 assert legal[:, g].tolist() == [True] * len(expected) + [False] * (game.n_moves - len(expected))
                 after = [board.play(int(move)) for move in expected]
                 assert wins[: len(after), g].tolist() == [a.winner() == board.player() for a in after]
-                assert boards.last()[g] == all(a.over() and (a.winner() or a.ply == game.n_cells) for a in after if a.over()) * (board.ply == game.n_cells - 1)
+                assert boards.last()[g] == all(
+                    a.over() and (a.winner() or a.ply == game.n_cells) for a in after if a.over()
+                ) * (board.ply == game.n_cells - 1)
                 assert codes[:, g].tolist() == [board.code(part) for part in range(game.n_parts)]
                 chosen.append(int(rng.choice(expected)))
             played = boards.play(torch.tensor(chosen))
@@ -166,15 +172,15 @@ def test_boards_as_tensors_are_boards():
             assert [tuple(map(int, fields)) for fields in zip(*played, strict=True)] == [tuple(b) for b in single]
             over = torch.tensor([board.over() for board in single])
             single = [game.board if board.over() else board for board in single]
-            boards = type(played)(*(torch.where(over, s, p) for s, p in zip(start_boards(game, n), played, strict=True)))
+            boards = type(played)(
+                *(torch.where(over, s, p) for s, p in zip(start_boards(game, n), played, strict=True))
+            )
 
 
 @pytest.mark.parametrize("game", [CONNECT4, TICTACTOE])
 @pytest.mark.parametrize("per_player", [True, False])
 def test_sums_and_counts_are_those_of_single_boards(game, per_player):
-    features = NTuples(
-        game, tuples=TUPLES[game.name], states=4 if game is CONNECT4 else 3, table_per_player=per_player
-    )
+    features = NTuples(game, tuples=TUPLES[game.name], states=4 if game is CONNECT4 else 3, table_per_player=per_player)
     network = ValueNetwork(features, "identity", init=1.0, dtype="float64")
     compact = network.embedding.weight.detach()[torch.from_numpy(features.rows), 0]
     tensor = TensorNTuples(features.compact, CPU)
@@ -203,7 +209,9 @@ def test_sums_and_counts_are_those_of_single_boards(game, per_player):
 
 
 def test_the_first_of_the_best_is_taken_with_the_tolerance_of_single_games():
-    values = torch.tensor([[0.5, 0.1, -torch.inf], [0.5 + 9e-6, 0.3, 1.0], [0.5 + 11e-6, torch.inf, 1.0], [0.4, torch.inf, 1.1]])
+    values = torch.tensor(
+        [[0.5, 0.1, -torch.inf], [0.5 + 9e-6, 0.3, 1.0], [0.5 + 11e-6, torch.inf, 1.0], [0.4, torch.inf, 1.1]]
+    )
     assert first_best(values).tolist() == [2, 2, 3]
 
 
@@ -274,7 +282,7 @@ def test_truncated_lambda_returns(traces, horizon):
     """Against the sums of TD errors written out: what each position is told, and when."""
     lam, gamma, epsilon = 0.7, 0.9, 0.3
     words = {"lambda_": lam, "gamma": gamma, "traces": traces, "epsilon": Constant(epsilon)}
-    network, optimizer, learner, lr = parts(CONNECT4, **words)
+    network, optimizer, learner, _ = parts(CONNECT4, **words)
     agent, learner = lockstep(network, optimizer, learner, 3, horizon=horizon)
     agent.set_lr(1e-30)  # weights stand still, TD errors can be computed afterwards
     told, log = [], []
@@ -284,7 +292,10 @@ def test_truncated_lambda_returns(traces, horizon):
         log.append((learner._boards, delta, learns, over))
         step(agent, delta, learns, over)
 
-    agent.learn = lambda look, errors, learns: (told.append((look, errors.clone(), learns.clone())), learn(look, errors, learns))
+    agent.learn = lambda look, errors, learns: (
+        told.append((look, errors.clone(), learns.clone())),
+        learn(look, errors, learns),
+    )
     learner._learn_later = later
     learner._generator = torch.Generator().manual_seed(1)
     for _ in range(200):

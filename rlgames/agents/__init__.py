@@ -11,7 +11,7 @@ Both offer what learners and players call:
 * ``target(reward)``: a reward from -1 to +1 on the scale of the output unit;
 * ``set_lr(lr)``.
 
-Values are the first player's throughout. ``Batched`` does the same for many boards at once, as tensors; it has methods of
+Values are the first player's throughout. ``Batched`` does the same for many boards at once, as tensors, by methods of
 its own, which ``rlgames.learners.td_batched`` calls.
 """
 

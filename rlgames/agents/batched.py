@@ -28,13 +28,13 @@ class Look(NamedTuple):
 
     Attributes:
         rows: their compact rows; int32 ``[n, n_features]``.
-        index: the same, int64 ``[n * n_features]``.
+        flat: the same, int64 ``[n * n_features]``.
         w: the weights there; ``[n, n_features]``.
         v, slope: values, and slope of the output unit there; ``[n]``.
     """
 
     rows: Tensor
-    index: Tensor
+    flat: Tensor
     w: Tensor
     v: Tensor
     slope: Tensor
@@ -113,7 +113,7 @@ class Batched:
             ValueError: with the bytes it needs and the largest batch that fits.
         """
         there = torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else physical_memory()
-        fields = len(self._optimizer.State._fields) if isinstance(self._optimizer, StepSize) else 2
+        fields = len(self._optimizer.State._fields) if isinstance(self._optimizer, StepSize) else 2  # type: ignore[attr-defined]
         item, features = self._weights.element_size(), self.features.n_features
         # Measured with 0 to 4 numbers of state (64, 74 and 93 bytes a feature): ten tensors of lanes and two for each
         # number live at the same time, next to indices (16 bytes); a slice has seven rows of lanes, 12 bytes each.
@@ -130,7 +130,8 @@ class Batched:
 
     def sums(self, boards: Any, rows: Tensor, moves: Tensor, legal: Tensor) -> Tensor:
         """Sums of weights after each of ``moves``, see ``TensorNTuples.sums``."""
-        return self.features.sums(self._weights.detach(), boards, rows, moves, legal)
+        sums: Tensor = self.features.sums(self._weights.detach(), boards, rows, moves, legal)
+        return sums
 
     def look(self, boards: Any, rows: Tensor | None = None) -> Look:
         """See ``Look``; ``rows`` are those within the tables of the player to move, if they are known."""
@@ -178,20 +179,20 @@ class Batched:
     def _learn_by_rule(self, rule: StepSize, look: Look, lanes: Tensor, t: Transition) -> None:
         group = rule.param_groups[0]
         p, tensors = rule.hyper(group), rule.state_of(self._weights, group)
-        s = type(tensors)(*(_at(tensor, look.index, look.w) for tensor in tensors))
+        s = type(tensors)(*(_at(tensor, look.flat, look.w) for tensor in tensors))
         summand = torch.as_tensor(rule.total(p, look.w, s, t))
         if summand.ndim:
             t = t._replace(sum=(lanes * summand).sum(1, keepdim=True))
         new_w, new_s = rule.update(p, look.w, s, t)
-        share = self._share(look.index, lanes)
+        share = self._share(look.flat, lanes)
         for tensor, old, new in zip((self._weights.detach(), *tensors), (look.w, *s), (new_w, *new_s), strict=True):
             if new is not old:
-                tensor.scatter_add_(0, look.index, ((new - old) * share).flatten())
+                tensor.scatter_add_(0, look.flat, ((new - old) * share).flatten())
 
     def _learn_by_gradient(self, look: Look, lanes: Tensor, gradient: Tensor) -> None:
         """A step of one of torch's optimizers. They count steps, so this waits for the device to see who learns."""
         learning = lanes.flatten() > 0
-        index, gradient = look.index[learning], (gradient * self._share(look.index, lanes)).flatten()[learning]
+        index, gradient = look.flat[learning], (gradient * self._share(look.flat, lanes)).flatten()[learning]
         if not len(index):
             return
         shape = self._weights.shape
@@ -203,7 +204,7 @@ class Batched:
         self._optimizer.step()
 
     def _share(self, index: Tensor, lanes: Tensor) -> Tensor:
-        """What the change counts that a board makes: all, or one divided by the number of boards that hit the weight."""
+        """What a board's change of a weight counts: all, or one divided by the number of boards that hit the weight."""
         if not self._mean or len(lanes) == 1:
             return lanes
         self._hits.zero_()

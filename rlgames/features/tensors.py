@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Boards whose afterstates are looked up at a time: on a processor what fits its second-level cache (measured on 512 KiB:
-# 128 to 512 differ by 10 %), elsewhere what keeps memory bounded.
+# Boards whose afterstates are looked up at a time: on a processor what the caches hold (measured on one with 512 KiB in
+# the second level: 128 to 512 boards differ by 10 %), elsewhere what keeps memory bounded.
 SLICE = {"cpu": 256}
 OTHER_SLICE = 16384
 
@@ -35,7 +35,7 @@ class TensorNTuples:
 
     def rows(self, boards: Any) -> Tensor:
         """Rows within the tables of the player to move; int32 ``[n, n_features]``."""
-        line = self._part * self.n_codes + boards.code(self._part)
+        line: Tensor = self._part * self.n_codes + boards.code(self._part)
         rows = self._lines.new_empty(line.shape[1], self.n_features)
         for some in self._slices(len(rows)):
             parts = self._buffer("lines", self._lines, self.n_parts, some)
@@ -45,16 +45,18 @@ class TensorNTuples:
 
     def begin_of(self, player: Tensor) -> Tensor:
         """First row of the tables for boards with ``player`` to move; int32, in the shape of ``player``."""
-        return ((player < 0) * self._second).int()
+        begin: Tensor = (player < 0) * self._second
+        return begin.int()
 
     def sums(self, weights: Tensor, boards: Any, rows: Tensor, moves: Tensor, legal: Tensor) -> Tensor:
-        """Sums of weights after each of ``moves``, ``[k, n]``; of moves that are not legal, of the boards themselves.
+        """Sums of weights after each move, ``[k, n]``; of moves that are not legal, some number.
 
         Args:
             weights: ``[compact rows]``.
             boards: many boards.
             rows: theirs, as ``rows`` says.
-            moves, legal: ``[k, n]``.
+            moves: ``[k, n]``.
+            legal: whether each of them is.
         """
         k, n = moves.shape
         step = moves * self.n_codes + boards.play(moves).code(moves)
@@ -73,10 +75,10 @@ class TensorNTuples:
     def counts(self, rows: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """How often each of ``rows`` stands on its board, and 1 where it stands there for the first time, else 0.
 
-        Only the rows of one tuple in the images of the board can coincide. Numbers in place of truths, since to multiply
-        by them is much faster than to choose (measured on a processor: 0.03 against 0.6 us per board).
+        Only the rows of one tuple in the images of the board can coincide. Numbers in place of truths, since to
+        multiply by them is much faster than to choose (measured on a processor: 0.03 against 0.6 us per board).
         """
-        images = rows.unflatten(1, (self.images, -1))
+        images = rows.view(len(rows), self.images, -1)
         x, first = torch.ones(2, *images.shape, dtype=dtype, device=rows.device)
         for j in range(1, self.images):
             for i in range(j):

@@ -145,7 +145,15 @@ class Boards(NamedTuple):
     second: Tensor
     ply: Tensor
 
-    player, code = Board.player, Board.code
+    def player(self) -> Tensor:
+        """See ``TensorBoards``."""
+        player: Tensor = Board.player(self)  # type: ignore[arg-type, assignment] # operators are those of numbers
+        return player
+
+    def code(self, part: Tensor) -> Tensor:
+        """See ``TensorBoards``."""
+        code: Tensor = Board.code(self, part)  # type: ignore[arg-type, assignment]
+        return code
 
     def moves(self) -> tuple[Tensor, Tensor]:
         """See ``TensorBoards``."""

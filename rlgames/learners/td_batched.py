@@ -41,23 +41,23 @@ class BatchedTD:
         batch: number of games at a time.
         device: where.
         dtype: of the weights.
-        horizon: plies after which a position is told its lambda-return.
+        horizon: plies after which a position is told its lambda-return, at least 1.
 
     Raises:
-        ValueError: for a game without tensors, traces without a meaning here, or numbers out of range.
+        ValueError: for a game without tensors, or traces without a meaning here.
     """
 
     def __init__(self, learner: Any, batch: int, device: torch.device, dtype: torch.dtype, horizon: int = 8) -> None:
         game, traces = learner.game, learner.traces
         if game.boards is None:
-            raise ValueError(f"engine=batched needs a game whose boards can be tensors, not {game.name}; use engine=fused")
+            raise ValueError(
+                f"engine=batched needs a game whose boards can be tensors, not {game.name}; use engine=fused"
+            )
         if traces and (traces.replacing or traces.threshold):
             raise ValueError(
                 "engine=batched knows learner.traces=et and res without a threshold; "
                 "batched.horizon cuts traces here (engine=fused has all kinds)"
             )
-        if horizon < 1:
-            raise ValueError(f"batched.horizon is {horizon}; it must be at least 1")
         self.td, self.batch, self._device = learner, batch, device
         self._horizon = horizon if traces else 1
         self._boards = self._start = game.boards(*(torch.full((batch,), x, device=device) for x in game.board))
@@ -90,7 +90,7 @@ class BatchedTD:
         self._totals.zero_()
         episodes = Episodes()
         while episodes.games < games:
-            # Few games have less plies than a quarter of the cells: this halves the way to the aim, and ends close to it.
+            # Few games have less plies than a quarter of the cells, so that this comes close to the aim step by step.
             steps = (games - episodes.games - 1) * self.td.game.n_cells // (4 * self.batch)
             try:
                 for _ in range(max(1, steps)):
