@@ -94,7 +94,7 @@ class Batched:
                 state[name] = state.get(name, torch.zeros_like(param.detach()))
                 state[name][self._rows, 0] = value.cpu()
             else:
-                state[name] = copy.copy(value)
+                state[name] = copy.deepcopy(value)
         param.detach()[self._rows, 0] = self._weights.detach().cpu()
         self._original.param_groups[0]["lr"] = self._optimizer.param_groups[0]["lr"]
         self._player = None
@@ -116,8 +116,9 @@ class Batched:
         fields = len(self._optimizer.State._fields) if isinstance(self._optimizer, StepSize) else 2  # type: ignore[attr-defined]
         item, features = self._weights.element_size(), self.features.n_features
         # Measured with 0 to 4 numbers of state (64, 74 and 93 bytes a feature): ten tensors of lanes and two for each
-        # number live at the same time, next to indices (16 bytes); a slice has seven rows of lanes, 12 bytes each.
-        fixed = (2 + fields) * item * len(self._weights) + 7 * 12 * features * min(batch, self.features.slice)
+        # number live at the same time, next to indices (16 bytes). A slice has lanes for each move, 12 bytes each.
+        lanes = self.features.n_parts * features * min(batch, self.features.slice)
+        fixed = (2 + fields) * item * len(self._weights) + 12 * lanes
         per_game = features * (16 + item * (10 + 2 * fields)) + 2000
         if fixed + batch * per_game > there:
             most = max(0, int((there - fixed) // per_game))
@@ -214,7 +215,7 @@ class Batched:
     def _compact(self, value: Any) -> Any:
         """The entries of ``value`` that boards can have, if there is one per weight."""
         (param,) = self.network.parameters()
-        return value[self._rows, 0].to(self.device) if _like(value, param) else copy.copy(value)
+        return value[self._rows, 0].to(self.device) if _like(value, param) else copy.deepcopy(value)
 
 
 def _like(value: Any, param: Tensor) -> bool:

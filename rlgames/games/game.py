@@ -66,11 +66,6 @@ class TensorBoards(Protocol):
         """The positions after the legal moves ``move``, ``[n]`` or ``[k, n]``; others leave a part as it was."""
 
 
-def start_boards(game: Any, n: int, device: torch.device | str = "cpu") -> Any:
-    """``n`` start positions of ``game`` as tensors."""
-    return game.boards(*(torch.full((n,), field, device=device) for field in game.board))
-
-
 B = TypeVar("B", bound=BoardValue)
 
 
@@ -110,6 +105,10 @@ class Game(ABC, Generic[B]):
         """Stones as people see them, top row first: 0 empty, 1 first, 2 second player; ``[rows, columns]``."""
         codes = [board.code(part) for part in range(self.n_parts)]
         return self.states(3)[range(self.n_parts), codes].ravel()[self.grid]
+
+    def start_boards(self, n: int, device: torch.device | str = "cpu") -> Any:
+        """``n`` start positions as tensors."""
+        return self.boards(*(torch.full((n,), field, device=device) for field in self.board))  # type: ignore[attr-defined]
 
     @abstractmethod
     def text(self, board: B) -> str:

@@ -9,7 +9,6 @@ errors that come later. A step therefore costs the same for every lambda.
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -60,7 +59,7 @@ class BatchedTD:
             )
         self.td, self.batch, self._device = learner, batch, device
         self._horizon = horizon if traces else 1
-        self._boards = self._start = game.boards(*(torch.full((batch,), x, device=device) for x in game.board))
+        self._boards = self._start = game.start_boards(batch, device)
         ages = torch.arange(self._horizon, device=device)
         decay = torch.tensor(traces.decay if traces else 0.0, dtype=dtype, device=device)
         self._decay = decay ** ((ages.unsqueeze(1) - ages) % self._horizon)  # [slot of now, slot]
@@ -157,13 +156,17 @@ class BatchedTD:
         tensors = [*self._boards, *boards, *pending]
         return {
             "batch": self.batch,
+            "device": self._device.type,
             "step": self._step,
             "tensors": [tensor.cpu() for tensor in tensors],
             "generator": self._generator.get_state(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state``, if it is of as many games and as long traces; else all games begin anew."""
+        """Go on from ``state``, if it is of as many games and as long traces; else all games begin anew.
+
+        The random stream of another kind of device means nothing here: a new one begins.
+        """
         boards, *pending = self._pending
         tensors = [*self._boards, *boards, *pending]
         if [t.shape for t in tensors] != [t.shape for t in state["tensors"]]:
@@ -173,13 +176,9 @@ class BatchedTD:
         for mine, saved in zip(tensors[fields:], state["tensors"][fields:], strict=True):
             mine.copy_(saved)
         self._step = state["step"]
-        self._generator = torch.Generator(self._device)
-        self._generator.set_state(state["generator"])
-
-    def move_values(self, agent: Any, board: Any) -> npt.NDArray[np.float64]:
-        """See ``TD.move_values``."""
-        values: npt.NDArray[np.float64] = self.td.move_values(agent, board)
-        return values
+        if state["device"] == self._device.type:
+            self._generator = torch.Generator(self._device)
+            self._generator.set_state(state["generator"])
 
 
 def first_best(values: Tensor) -> Tensor:
