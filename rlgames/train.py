@@ -104,6 +104,8 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Learning
     parts = assemble(single, saved)
     if not isinstance(parts.learner, TD):
         raise ValueError(f"engine=batched plays learner=td, not {type(parts.learner).__name__}; use engine=fused")
+    if parts.game.boards is None:
+        raise ValueError(f"engine=batched needs boards as tensors, which {parts.game.name} has not; use engine=fused")
     agent = Batched(parts.network, parts.optimizer, device, cfg.batched.combine)
     agent.check_room(cfg.batch)
     learner = BatchedTD(parts.learner, cfg.batch, device, parts.network.embedding.weight.dtype, cfg.batched.horizon)

@@ -9,6 +9,7 @@ from conftest import QUICK, last_checkpoint, result
 
 from rlgames.build import load
 from rlgames.evaluate import evaluate
+from rlgames.games.tictactoe import TicTacToe
 from rlgames.train import assemble, train
 
 LOCKSTEP = ["engine=batched", "batch=4"]
@@ -92,6 +93,12 @@ def test_what_has_no_meaning_is_refused_with_a_remedy(tmp_path, monkeypatch, wor
     with pytest.raises(ValueError, match=message):
         train(load(*quick, *LOCKSTEP, *words))
     assert not list(tmp_path.iterdir())
+
+
+def test_a_game_without_tensors(monkeypatch):
+    monkeypatch.setattr(TicTacToe, "boards", None)
+    with pytest.raises(ValueError, match="needs boards as tensors, which tictactoe has not; use engine=fused"):
+        assemble(load(*QUICK, *LOCKSTEP))
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has a GPU")

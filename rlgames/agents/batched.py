@@ -169,21 +169,21 @@ class Batched:
             learns: bool ``[n]``.
         """
         x, first = self.features.counts(look.rows, look.w.dtype)
-        lanes = first * learns.unsqueeze(1)  # a weight learns once per board
+        lanes = first * learns.unsqueeze(1)  # a weight learns once per board; the others' changes count 0
         delta, slope = delta.unsqueeze(1), look.slope.unsqueeze(1)
         if isinstance(self._optimizer, StepSize):
             e = x if self._optimizer.cross_entropy else slope * x
-            self._learn_by_rule(self._optimizer, look, lanes, Transition(delta, slope, x, e, 0.0))
+            self._learn_by_rule(self._optimizer, look, first, lanes, Transition(delta, slope, x, e, 0.0))
         else:
             self._learn_by_gradient(look, lanes, -delta * slope * x)
 
-    def _learn_by_rule(self, rule: StepSize, look: Look, lanes: Tensor, t: Transition) -> None:
+    def _learn_by_rule(self, rule: StepSize, look: Look, first: Tensor, lanes: Tensor, t: Transition) -> None:
         group = rule.param_groups[0]
         p, tensors = rule.hyper(group), rule.state_of(self._weights, group)
         s = type(tensors)(*(_at(tensor, look.flat, look.w) for tensor in tensors))
         summand = torch.as_tensor(rule.total(p, look.w, s, t))
         if summand.ndim:
-            t = t._replace(sum=(lanes * summand).sum(1, keepdim=True))
+            t = t._replace(sum=(first * summand).sum(1, keepdim=True))
         new_w, new_s = rule.update(p, look.w, s, t)
         share = self._share(look.flat, lanes)
         for tensor, old, new in zip((self._weights.detach(), *tensors), (look.w, *s), (new_w, *new_s), strict=True):

@@ -36,22 +36,18 @@ class BatchedTD:
     """Plays ``batch`` games at a time as ``learner`` says.
 
     Args:
-        learner: the TD learner for single games, whose numbers and schedules hold.
+        learner: the TD learner for single games, whose numbers and schedules hold; its game has tensor boards.
         batch: number of games at a time.
         device: where.
         dtype: of the weights.
         horizon: plies after which a position is told its lambda-return, at least 1.
 
     Raises:
-        ValueError: for a game without tensors, or traces without a meaning here.
+        ValueError: for traces without a meaning here.
     """
 
     def __init__(self, learner: Any, batch: int, device: torch.device, dtype: torch.dtype, horizon: int = 8) -> None:
-        game, traces = learner.game, learner.traces
-        if game.boards is None:
-            raise ValueError(
-                f"engine=batched needs a game whose boards can be tensors, not {game.name}; use engine=fused"
-            )
+        traces = learner.traces
         if traces and (traces.replacing or traces.threshold):
             raise ValueError(
                 "engine=batched knows learner.traces=et and res without a threshold; "
@@ -59,13 +55,13 @@ class BatchedTD:
             )
         self.td, self.batch, self._device = learner, batch, device
         self._horizon = horizon if traces else 1
-        self._boards = self._start = game.start_boards(batch, device)
+        self._boards = self._start = learner.game.start_boards(batch, device)
         ages = torch.arange(self._horizon, device=device)
         decay = torch.tensor(traces.decay if traces else 0.0, dtype=dtype, device=device)
         self._decay = decay ** ((ages.unsqueeze(1) - ages) % self._horizon)  # [slot of now, slot]
         self._step = 0
         empty = torch.zeros(self._horizon, batch, device=device)
-        rings = game.boards(*(x.expand_as(empty).clone() for x in self._start))
+        rings = learner.game.boards(*(x.expand_as(empty).clone() for x in self._start))
         self._pending = Pending(rings, empty.to(dtype), empty.bool(), empty.bool())
         self._totals = torch.zeros(len(Episodes._fields), batch, dtype=torch.float64, device=device)
         self._generator: torch.Generator | None = None
