@@ -74,10 +74,10 @@ def measure(rule: str, batch: int, device: str, words: list[str]) -> tuple[Any, 
         torch.cuda.reset_peak_memory_stats()
     player.learner.play(player.agent, 0, 0, float(player.optimizer.defaults["lr"]), np.random.default_rng(0))
     steps(player, epsilon, 40, SECONDS / 2)  # games come apart, memory is taken
-    player.learner._totals.zero_()
+    before = player.learner.played().games
     (begin, cpu_begin), n = now(where), steps(player, epsilon, 10**9, SECONDS)
     end, cpu_end = now(where)
-    games = player.learner._totals[0].sum().item() / (end - begin)
+    games = (player.learner.played().games - before) / (end - begin)
     moves = n * batch
     peak = torch.cuda.max_memory_allocated() if cuda else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     shares = phases(player, epsilon)

@@ -90,14 +90,20 @@ class BatchedTD:
             try:
                 for _ in range(max(1, steps)):
                     self.step(agent, float(curves["epsilon"][0]))
-                sums = self._totals.sum(1).tolist()
+                episodes = self.played()
             except torch.OutOfMemoryError as error:
                 half = max(1, self.batch // 2)
                 raise ValueError(f"batch is {self.batch}, too many for {self._device}; try batch={half}") from error
-            episodes = Episodes(*(number if k == 3 else int(number) for k, number in enumerate(sums)))
             if not np.isfinite(episodes.errors):
                 break
         return episodes
+
+    def played(self) -> Episodes:
+        """What was played since ``play`` began; this waits for the device."""
+        sums = self._totals.sum(1).tolist()
+        return Episodes(
+            *(number if name == "errors" else int(number) for name, number in zip(Episodes._fields, sums, strict=True))
+        )
 
     def uniforms(self) -> Tensor:
         """Random numbers from 0 to 1 for a step: whether to explore, and which move; float64 ``[2, games]``."""
