@@ -100,4 +100,4 @@ def main(rules: list[str], batches: list[int], device: str, words: list[str], fi
             if file:
                 with open(file, "w", newline="", encoding="utf-8") as stream:
                     csv.writer(stream).writerows([COLUMNS, *rows])
-    Console().print(table)
+    Console(width=160).print(table)
