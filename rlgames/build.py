@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 
 _HERE = Path(__file__).resolve().parent
 CONF = next(folder for folder in (_HERE / "conf", _HERE.parent / "conf") if folder.is_dir())  # installed, or a checkout
-ENGINES = ("fused", "eager")
+ENGINES = ("fused", "eager", "batched")
 
 
 def load(*words: str, config: str = "train") -> DictConfig:
@@ -62,9 +62,10 @@ def check(cfg: DictConfig) -> None:
     Raises:
         ValueError: naming the key, its value and what is allowed.
     """
-    for key, least in {"games": 1, "eval_every": 1, "seed": 0}.items():
-        if key in cfg and not (type(cfg[key]) is int and cfg[key] >= least):
-            raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least {least}")
+    for key, least in {"games": 1, "eval_every": 1, "seed": 0, "batch": 1, "batched.horizon": 1}.items():
+        number = OmegaConf.select(cfg, key, default=least)
+        if not (type(number) is int and number >= least):
+            raise ValueError(f"{key} is {number!r}; it must be a whole number of at least {least}")
     minutes = cfg.get("checkpoint_minutes", 1)
     if type(minutes) not in (int, float) or not minutes > 0:
         raise ValueError(f"checkpoint_minutes is {minutes!r}; it must be a number above 0")
@@ -72,12 +73,10 @@ def check(cfg: DictConfig) -> None:
         path = cfg.get(key)
         if path is not None and not (isinstance(path, str) and path.strip() and path.isprintable()):
             raise ValueError(f"{key} is {path!r}; it must be a path")
-    if cfg.engine == "batched":
-        raise ValueError("engine=batched is not built yet; the engines are fused and eager")
-    if cfg.engine not in ENGINES:
-        raise ValueError(
-            f"engine is {cfg.engine!r}{did_you_mean(cfg.engine, ENGINES)}; the engines are fused and eager"
-        )
+    engines = ENGINES if "batch" in cfg else ENGINES[:-1]  # one game at a time needs no batch
+    if cfg.engine not in engines:
+        allowed = ", ".join(engines)
+        raise ValueError(f"engine is {cfg.engine!r}{did_you_mean(cfg.engine, engines)}; the engines are {allowed} here")
     for name, node in cfg.items():
         if isinstance(node, DictConfig):
             _check_node(str(name), node)

@@ -9,6 +9,7 @@
     network         state_dict of the network
     optimizer       state_dict of the optimizer
     rng             state of the random generator of the training games
+    learner         of engine=batched: the games under way and their random stream, else None
     progress        counters of the trainer, among them the rows of progress.csv
 """
 
@@ -26,7 +27,7 @@ FORMAT = 1
 KEEP = 2  # the previous one is the fall-back if the last is damaged
 FREE = (  # keys that may change when a run goes on
     *("games", "eval_every", "checkpoint_minutes", "checkpoint_at_evaluations", "run_dir", "resume", "results"),
-    *("engine", "device", "opponent", "evaluation"),
+    *("engine", "device", "batch", "batched", "opponent", "evaluation"),
 )
 
 
@@ -104,6 +105,8 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
         ValueError: naming the words that contradict the checkpoint, or if there is nothing left to play.
     """
     config: DictConfig = OmegaConf.create(saved["config"])
+    for key in set(map(str, cfg)) - set(map(str, config)):  # words that are newer than the checkpoint
+        config[key] = cfg[key]
     named = [word.lstrip("+~").partition("=")[0].partition("@")[0].replace("/", ".") for word in words]
     if "experiment" in named:
         named += [str(key) for key in cfg]

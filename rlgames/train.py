@@ -72,6 +72,8 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
     """
     from rlgames.agents import Eager, Fused
 
+    if cfg.engine == "batched":
+        return _assemble_batched(cfg, saved)
     device = torch_device(cfg.device)
     tuples = {"tuples": saved["tuples"]} if saved and saved["tuples"] else {}  # a file may have changed since
     game = build(cfg, "game")
@@ -88,6 +90,28 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
     else:
         agent = {"fused": Fused, "eager": Eager}[cfg.engine](network, optimizer, learner.traces)
     return Learning(game, features, network, learner, optimizer, agent)
+
+
+def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Learning:
+    """The player of ``assemble``, whose network and optimizer stay on the CPU while it learns on the device."""
+    from rlgames.agents.batched import Batched
+    from rlgames.learners.td import TD
+    from rlgames.learners.td_batched import BatchedTD
+
+    device = torch_device(cfg.device)
+    single = cfg.copy()
+    single.update(engine="eager", device="cpu")
+    parts = assemble(single, saved)
+    if not isinstance(parts.learner, TD):
+        raise ValueError(f"engine=batched plays learner=td, not {type(parts.learner).__name__}; use engine=fused")
+    if parts.game.boards is None:
+        raise ValueError(f"engine=batched needs boards as tensors, which {parts.game.name} has not; use engine=fused")
+    agent = Batched(parts.network, parts.optimizer, device, cfg.batched.combine)
+    agent.check_room(cfg.batch)
+    learner = BatchedTD(parts.learner, cfg.batch, device, parts.network.embedding.weight.dtype, cfg.batched.horizon)
+    if saved and saved.get("learner"):
+        learner.load_state_dict(saved["learner"])
+    return parts._replace(learner=learner, agent=agent)
 
 
 def build_evaluation(cfg: DictConfig, player: Learning) -> Any:

@@ -10,7 +10,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from rlgames import checkpoint, records
-from rlgames.agents import Fused
+from rlgames.agents import Batched, Fused
 from rlgames.cli import Interrupted, Interruptible
 from rlgames.episodes import Episodes
 from rlgames.evaluation import sample_game
@@ -19,6 +19,7 @@ from rlgames.players import GreedyPlayer
 from rlgames.progress import ProgressBar
 
 CHUNK = {"fused": 1000, "eager": 10}  # games, below a second; the result does not depend on it
+CHUNK_BATCHED = 10  # or as many as the batch: the schedules are read so often, and the device is waited for
 LOGS = 10  # points of the training curves per evaluation
 
 
@@ -103,11 +104,11 @@ class Trainer:
     def _loop(self) -> None:
         p, cfg = self.progress, self.cfg
         while True:
-            if p.games > p.evaluated and (p.games % cfg.eval_every == 0 or p.games == cfg.games):
+            if _passed(p.evaluated, p.games, cfg.eval_every) or p.evaluated < p.games >= cfg.games:
                 self._evaluate()
-                if cfg.checkpoint_at_evaluations or p.games == cfg.games:
+                if cfg.checkpoint_at_evaluations or p.games >= cfg.games:
                     self._save()
-            if p.games == cfg.games:
+            if p.games >= cfg.games:
                 return
             self._play()
             if self.signals.signum:
@@ -119,7 +120,9 @@ class Trainer:
         """Play up to the end of a chunk, to the next log or to the next evaluation, whichever comes first."""
         p, cfg = self.progress, self.cfg
         log_every = max(1, cfg.eval_every // LOGS)
-        ends = [p.games + CHUNK[cfg.engine], cfg.games, *((p.games // n + 1) * n for n in (log_every, cfg.eval_every))]
+        chunk = CHUNK.get(cfg.engine) or max(CHUNK_BATCHED, cfg.batch)
+        begin, ends = p.games, [p.games + chunk, cfg.games]
+        ends += [(p.games // n + 1) * n for n in (log_every, cfg.eval_every)]
         with _Clock(p.seconds):
             episodes = self._learn(min(ends) - p.games)
         if not np.isfinite(episodes.errors):
@@ -127,7 +130,7 @@ class Trainer:
         p.games += episodes.games
         p.moves += episodes.plies
         p.since_evaluation, p.since_log = p.since_evaluation.plus(episodes), p.since_log.plus(episodes)
-        if p.games % log_every == 0 or p.games == cfg.games:
+        if _passed(begin, p.games, log_every) or p.games >= cfg.games:
             self._log()
         success = p.rows[-1].get(f"success_{self.headline}") if p.rows else None
         name, number = next(iter(self._curves().items()))
@@ -180,6 +183,7 @@ class Trainer:
             "network": self.player.network.state_dict(),
             "optimizer": self.player.optimizer.state_dict() if self.player.optimizer else None,
             "rng": self.rng.bit_generator.state,
+            "learner": self.player.learner.state_dict() if self.cfg.engine == "batched" else None,
             "progress": asdict(self.progress),
         }
         checkpoint.save(self.folder / "checkpoints", self.progress.games, _plain(content))
@@ -222,7 +226,7 @@ class Trainer:
 
     def _store(self) -> None:
         """Bring what compiled code has learned into the tensors of network and optimizer."""
-        if not self._stored and isinstance(self.player.agent, Fused):
+        if not self._stored and isinstance(self.player.agent, Fused | Batched):
             self.player.agent.store()
         self._stored = True
 
@@ -243,6 +247,11 @@ class Trainer:
         kept = any((self.folder / "checkpoints").glob("*.pt"))
         last = f"the last good checkpoint is in {records.shown(self.folder)}" if kept else "there is no checkpoint yet"
         return f"the values became infinite or NaN {when}; {last}; a smaller optimizer.lr may help"
+
+
+def _passed(before: int, now: int, every: int) -> bool:
+    """Whether a multiple of ``every`` was passed; many games at once may end a little behind it."""
+    return now // every > before // every
 
 
 def _count(games: int | None) -> str:

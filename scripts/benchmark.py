@@ -3,6 +3,9 @@
 The rules take turns, a thousand games each, from nothing to ``--games`` games; so all of them meet the same ups and
 downs of the machine, and the ratios to the first rule hold where the figures do not. The best turn shows what an idle
 machine does.
+
+With ``--engine batched`` (and ``--device cuda``) batch by batch instead: games and moves per second, memory, and what
+share of the time each phase of a step takes (``scripts/batched_speed.py``).
 """
 
 import argparse
@@ -12,6 +15,8 @@ import time
 from typing import Any
 
 import numpy as np
+from batched_speed import BATCHES
+from batched_speed import main as batched
 from rich.console import Console
 from rich.table import Table
 
@@ -53,7 +58,13 @@ def main() -> None:
     parser.add_argument("--turn", type=int, default=1000, help="games per turn (default 1000)")
     parser.add_argument("--csv", help="write the table to this file too")
     parser.add_argument("words", nargs="*", help="as for rlgames.train, such as features.tuples=FILE or engine=eager")
+    parser.add_argument("--engine", choices=("single", "batched"), default="single", help="games one by one, or many")
+    parser.add_argument("--device", default="cpu", help="of --engine batched")
+    parser.add_argument("--batches", default=",".join(map(str, BATCHES)), help="of --engine batched")
     args = parser.parse_args()
+    if args.engine == "batched":
+        batched(args.rules.split(","), [int(n) for n in args.batches.split(",")], args.device, args.words, args.csv)
+        return
     runners = [Runner(rule, args.words) for rule in args.rules.split(",")]
     for _ in range(0, args.games, args.turn):
         for runner in runners:

@@ -11,10 +11,12 @@ Both offer what learners and players call:
 * ``target(reward)``: a reward from -1 to +1 on the scale of the output unit;
 * ``set_lr(lr)``.
 
-Values are the first player's throughout.
+Values are the first player's throughout. ``Batched`` does the same for many boards at once, as tensors, by methods of
+its own, which ``rlgames.learners.td_batched`` calls.
 """
 
+from rlgames.agents.batched import Batched
 from rlgames.agents.eager import Eager
 from rlgames.agents.fused import Fused
 
-__all__ = ["Eager", "Fused"]
+__all__ = ["Batched", "Eager", "Fused"]

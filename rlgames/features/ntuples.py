@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import value
+from rlgames.features.tensors import TensorNTuples
 
 Tuples = Sequence[Sequence[int]]
 
@@ -148,6 +149,10 @@ class NTuples:
         codes = [board.code(part) for part in range(len(self._lines))]
         rows: npt.NDArray[np.int64] = self._lines[range(len(codes)), codes].sum(0)
         return rows + self.table_size if self._two and board.player() < 0 else rows
+
+    def tensors(self, device: Any) -> TensorNTuples:
+        """The same for many boards at once, on a torch device; rows are compact there."""
+        return TensorNTuples(self.compact, device)
 
     def _number(self, t: int, cells: list[int], states: int, compact: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Fill in what tuple ``t`` reads of every part; return the row of each of its compact rows."""

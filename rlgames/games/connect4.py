@@ -13,10 +13,13 @@ Bits count the same way with a seventh, always empty row (``bit = 7 * column + r
 A move is a column, 0 to 6 from the left; in text the columns are called 1 to 7 ("4435").
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from rlgames.compiled import compilable, value
 from rlgames.games.drawing import discs
@@ -119,6 +122,68 @@ class Board(NamedTuple):
         return (((stones + BOTTOM) | self.first) >> (7 * part)) & 127
 
 
+@functools.cache
+def move_keys(device: torch.device) -> tuple[Tensor, Tensor]:
+    """The columns, ``[7, 1]``, and for each of them and each code what sorts moves, ``[7 * 128]``.
+
+    That is 8 times the lines through the free cell, and more the further left; below 8 where the column is full.
+    """
+    columns = np.arange(COLUMNS)[:, None]
+    keys = 8 * FREE_LINES + columns[::-1]
+    return torch.from_numpy(columns).to(device), torch.from_numpy(keys).flatten().to(device)
+
+
+def fours(stones: Tensor) -> Tensor:
+    """``has_four`` of many bitboards."""
+    lines = torch.zeros_like(stones)
+    for step in (1, 7, 6, 8):
+        pairs = stones & stones >> step
+        lines |= pairs & pairs >> 2 * step
+    return lines != 0
+
+
+class Boards(NamedTuple):
+    """Many positions, see ``TensorBoards``."""
+
+    first: Tensor
+    second: Tensor
+    ply: Tensor
+
+    def player(self) -> Tensor:
+        """See ``TensorBoards``."""
+        player: Tensor = Board.player(self)  # type: ignore[arg-type, assignment] # operators are those of numbers
+        return player
+
+    def code(self, part: Tensor) -> Tensor:
+        """See ``TensorBoards``."""
+        code: Tensor = Board.code(self, part)  # type: ignore[arg-type, assignment]
+        return code
+
+    def moves(self) -> tuple[Tensor, Tensor]:
+        """See ``TensorBoards``."""
+        column, table = move_keys(self.ply.device)
+        keys = table[128 * column + self.code(column)].sort(0, descending=True)[0]
+        return COLUMNS - 1 - keys % 8, keys >= 8
+
+    def wins(self, moves: Tensor) -> Tensor:
+        """See ``TensorBoards``."""
+        return fours(torch.where(self.ply % 2 == 1, self.second, self.first) | self.stone(moves))
+
+    def last(self) -> Tensor:
+        """See ``TensorBoards``."""
+        return self.ply == ROWS * COLUMNS - 1
+
+    def play(self, move: Tensor) -> "Boards":
+        """See ``TensorBoards``."""
+        stone, odd = self.stone(move), self.ply & 1
+        return Boards(self.first | stone * (1 - odd), self.second | stone * odd, self.ply + 1)
+
+    def stone(self, move: Tensor) -> Tensor:
+        """The bit of a new stone in each column ``move``, 0 if the column is full."""
+        column = 7 * move
+        return (self.first | self.second) + (1 << column) & COLUMN << column
+
+
 class Connect4(Game[Board]):
     """The rules of Connect-4 (7 columns, 6 rows) and what features need to know of its board."""
 
@@ -135,6 +200,7 @@ class Connect4(Game[Board]):
     )
     grid = np.arange(COLUMNS * ROWS).reshape(COLUMNS, ROWS).T[::-1]
     labels = "1234567"
+    boards = Boards
 
     def states(self, n_states: int) -> npt.NDArray[np.int8]:
         """Cell states of every column code: 0 empty, 1 first, 2 second player; with 4 states 3 is the next free cell.

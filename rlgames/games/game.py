@@ -2,10 +2,12 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 
 class BoardValue(Protocol):
@@ -41,6 +43,32 @@ class BoardValue(Protocol):
         """Number of moves made so far."""
 
 
+class TensorBoards(Protocol):
+    """Many positions at once, for ``engine=batched``: the fields of the board as int64 tensors ``[n]``.
+
+    No position is over; whoever plays a move that ends a game puts another board in its place. ``player`` and ``code``
+    are usually the board's own, since operators mean the same for numbers and tensors.
+    """
+
+    def player(self) -> Tensor:
+        """+1 or -1 for the player to move; ``[n]``."""
+
+    def code(self, part: Tensor) -> Tensor:
+        """What can be seen of the parts ``part`` (``[k, 1]``, or ``[k, n]`` for parts that differ); ``[k, n]``."""
+
+    def moves(self) -> tuple[Tensor, Tensor]:
+        """All moves, the legal ones first and in the order of preference, and whether each is; ``[n_moves, n]``."""
+
+    def wins(self, moves: Tensor) -> Tensor:
+        """Whether the legal ``moves`` win at once (of others nothing is said); ``[k, n]``."""
+
+    def last(self) -> Tensor:
+        """Whether the next move is the last whatever it is; ``[n]``."""
+
+    def play(self, move: Tensor) -> Self:
+        """The positions after the legal moves ``move``, ``[n]`` or ``[k, n]``; others leave a part as it was."""
+
+
 B = TypeVar("B", bound=BoardValue)
 
 
@@ -57,6 +85,7 @@ class Game(ABC, Generic[B]):
             together in one part.
         grid: cells as people see them, ``[rows, columns]``, top row first.
         labels: one character per move, for people.
+        boards: many boards as tensors, a NamedTuple as ``TensorBoards`` says; None: no ``engine=batched``.
     """
 
     name: ClassVar[str]
@@ -69,6 +98,7 @@ class Game(ABC, Generic[B]):
     symmetries: ClassVar[tuple[tuple[int, ...], ...]]
     grid: ClassVar[npt.NDArray[np.int64]]
     labels: ClassVar[str]
+    boards: ClassVar[Any] = None
 
     @abstractmethod
     def states(self, n_states: int) -> npt.NDArray[np.int8]:
@@ -78,6 +108,10 @@ class Game(ABC, Generic[B]):
         """Stones as people see them, top row first: 0 empty, 1 first, 2 second player; ``[rows, columns]``."""
         codes = [board.code(part) for part in range(self.n_parts)]
         return self.states(3)[range(self.n_parts), codes].ravel()[self.grid]
+
+    def start_boards(self, n: int, device: torch.device | str = "cpu") -> Any:
+        """``n`` start positions as tensors."""
+        return self.boards(*(torch.full((n,), field, device=device) for field in self.board))  # type: ignore[attr-defined]
 
     @abstractmethod
     def text(self, board: B) -> str:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from rlgames.compiled import compilable, value
 from rlgames.games.drawing import marks
@@ -86,6 +88,49 @@ class Board(NamedTuple):
         return (self.first >> part & 1) + 2 * (self.second >> part & 1)
 
 
+class Boards(NamedTuple):
+    """Many positions, see ``TensorBoards``."""
+
+    first: Tensor
+    second: Tensor
+    ply: Tensor
+
+    def player(self) -> Tensor:
+        """See ``TensorBoards``."""
+        player: Tensor = Board.player(self)  # type: ignore[arg-type, assignment] # operators are those of numbers
+        return player
+
+    def code(self, part: Tensor) -> Tensor:
+        """See ``TensorBoards``."""
+        code: Tensor = Board.code(self, part)  # type: ignore[arg-type, assignment]
+        return code
+
+    def moves(self) -> tuple[Tensor, Tensor]:
+        """See ``TensorBoards``."""
+        cell = torch.arange(9, device=self.ply.device).unsqueeze(1)
+        keys = (cell + 9 * ((self.first | self.second) >> cell & 1)).sort(0)[0]
+        return keys % 9, keys < 9
+
+    def wins(self, moves: Tensor) -> Tensor:
+        """See ``TensorBoards``."""
+        marks = torch.where(self.ply % 2 == 1, self.second, self.first) | 1 << moves
+        three = torch.zeros_like(marks, dtype=torch.bool)
+        for a, b, c in LINES:
+            line = 1 << a | 1 << b | 1 << c
+            three |= marks & line == line
+        return three
+
+    def last(self) -> Tensor:
+        """See ``TensorBoards``."""
+        return self.ply == 8
+
+    def play(self, move: Tensor) -> "Boards":
+        """See ``TensorBoards``."""
+        free, odd = ~(self.first | self.second), self.ply & 1
+        mark = 1 << move & free
+        return Boards(self.first | mark * (1 - odd), self.second | mark * odd, self.ply + 1)
+
+
 def _symmetries() -> tuple[tuple[int, ...], ...]:
     """The eight symmetries of the square as permutations of the cells, the identity first."""
     square = np.arange(9).reshape(3, 3)
@@ -104,6 +149,7 @@ class TicTacToe(Game[Board]):
     symmetries = _symmetries()
     grid = np.arange(9).reshape(3, 3)
     labels = "123456789"
+    boards = Boards
 
     def states(self, n_states: int) -> npt.NDArray[np.int8]:
         """Cell states: 0 free, 1 first, 2 second player; ``[9, 3, 1]``."""

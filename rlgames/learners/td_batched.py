@@ -1,0 +1,197 @@
+"""The TD learner in lockstep: a batch of games as tensors, one move each per step, finished games begin again in place.
+
+With lambda above 0 positions learn by truncated lambda-returns instead of traces: what a position is told after n plies
+is the sum of the TD errors from it on, decaying by gamma * lambda per ply. That is what its trace would have brought it
+(Sutton & Barto 2018, section 12.1: forward and backward view), but for changes of the weights in those n plies and for
+errors that come later. A step therefore costs the same for every lambda.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rlgames.episodes import Episodes
+from rlgames.policy import TOLERANCE
+
+
+class Pending(NamedTuple):
+    """Positions of the last plies that wait for their lambda-returns, a ring of ``horizon`` slots.
+
+    Attributes:
+        boards: the positions; ``[horizon, games]``.
+        errors: sums of decayed TD errors so far.
+        open: more errors may come.
+        learns: there is something to be learned.
+    """
+
+    boards: Any
+    errors: Tensor
+    open: Tensor
+    learns: Tensor
+
+
+class BatchedTD:
+    """Plays ``batch`` games at a time as ``learner`` says.
+
+    Args:
+        learner: the TD learner for single games, whose numbers and schedules hold; its game has tensor boards.
+        batch: number of games at a time.
+        device: where.
+        dtype: of the weights.
+        horizon: plies after which a position is told its lambda-return, at least 1.
+
+    Raises:
+        ValueError: for traces without a meaning here.
+    """
+
+    def __init__(self, learner: Any, batch: int, device: torch.device, dtype: torch.dtype, horizon: int = 8) -> None:
+        traces = learner.traces
+        if traces and (traces.replacing or traces.threshold):
+            raise ValueError(
+                "engine=batched knows learner.traces=et and res without a threshold; "
+                "batched.horizon cuts traces here (engine=fused has all kinds)"
+            )
+        self.td, self.batch, self._device = learner, batch, device
+        self._horizon = horizon if traces else 1
+        self._boards = self._start = learner.game.start_boards(batch, device)
+        ages = torch.arange(self._horizon, device=device)
+        decay = torch.tensor(traces.decay if traces else 0.0, dtype=dtype, device=device)
+        self._decay = decay ** ((ages.unsqueeze(1) - ages) % self._horizon)  # [slot of now, slot]
+        self._step = 0
+        empty = torch.zeros(self._horizon, batch, device=device)
+        rings = learner.game.boards(*(x.expand_as(empty).clone() for x in self._start))
+        self._pending = Pending(rings, empty.to(dtype), empty.bool(), empty.bool())
+        self._totals = torch.zeros(len(Episodes._fields), batch, dtype=torch.float64, device=device)
+        self._generator: torch.Generator | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not different here is the learner's own: schedules, values of moves."""
+        return getattr(self.td, name)
+
+    def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+        """Play until at least ``games`` more games are finished; see ``TD.play``.
+
+        Schedules are read once, for game ``first_game``.
+
+        Raises:
+            ValueError: if a schedule leaves its range, or memory runs out.
+        """
+        curves = self.td.curves(np.array([first_game]), lr)
+        agent.set_lr(curves["lr"][0])
+        if self._generator is None:
+            self._generator = torch.Generator(self._device).manual_seed(int(rng.integers(2**63)))
+        self._totals.zero_()
+        episodes = Episodes()
+        while episodes.games < games:
+            # Few games have less plies than a quarter of the cells, so that this comes close to the aim step by step.
+            steps = (games - episodes.games - 1) * self.td.game.n_cells // (4 * self.batch)
+            try:
+                for _ in range(max(1, steps)):
+                    self.step(agent, float(curves["epsilon"][0]))
+                episodes = self.played()
+            except torch.OutOfMemoryError as error:
+                half = max(1, self.batch // 2)
+                raise ValueError(f"batch is {self.batch}, too many for {self._device}; try batch={half}") from error
+            if not np.isfinite(episodes.errors):
+                break
+        return episodes
+
+    def played(self) -> Episodes:
+        """What was played since ``play`` began; this waits for the device."""
+        sums = self._totals.sum(1).tolist()
+        return Episodes(
+            *(number if name == "errors" else int(number) for name, number in zip(Episodes._fields, sums, strict=True))
+        )
+
+    def uniforms(self) -> Tensor:
+        """Random numbers from 0 to 1 for a step: whether to explore, and which move; float64 ``[2, games]``."""
+        return torch.rand(2, self.batch, dtype=torch.float64, device=self._device, generator=self._generator)
+
+    @torch.no_grad()
+    def step(self, agent: Any, epsilon: float) -> None:
+        """One move in every game, and what is learned from it.
+
+        Nothing here waits for the device. Constants are filled in, since a plain number in ``torch.where`` would be
+        copied to it.
+        """
+        boards, (chance, choice) = self._boards, self.uniforms()
+        player, (moves, legal) = boards.player(), boards.moves()
+        wins, rows = boards.wins(moves) & legal, agent.features.rows(boards)
+        sums = agent.sums(boards, rows, moves, legal)
+        best = first_best((player * sums).masked_fill(wins, torch.inf).masked_fill(~legal, -torch.inf))
+        explores = chance < epsilon
+        k = torch.where(explores, (choice * legal.sum(0)).long(), best).unsqueeze(0)
+        move, won, f = (numbers.gather(0, k).squeeze(0) for numbers in (moves, wins, sums))
+        over = won | boards.last()
+        reward = player * won * (1.0 - self.td.win_decay * boards.ply.to(f.dtype))
+        target = torch.where(over, agent.target(reward), self.td.gamma * agent.unit(f))
+        learns = ~explores | over  # an exploratory move says nothing about the value of the board it left
+        look = agent.look(boards, rows)
+        delta = (target - look.v).masked_fill(~learns, 0)
+        if self._horizon == 1:
+            agent.learn(look, delta, learns)
+        else:
+            self._learn_later(agent, delta, learns, over)
+        self._boards = _where(over, self._start, boards.play(move))
+        first, second = won & (player > 0), won & (player < 0)
+        self._totals += torch.stack([over, over * (boards.ply + 1), learns, delta.abs().double(), first, second])
+
+    def _learn_later(self, agent: Any, delta: Tensor, learns: Tensor, over: Tensor) -> None:
+        """Put the boards into the ring, tell all in it the TD error, and let the oldest learn."""
+        slot, resetting = self._step % self._horizon, self.td.traces.resetting
+        boards, errors, opened, learn = self._pending
+        for ring, field in zip(boards, self._boards, strict=True):
+            ring[slot] = field
+        errors[slot], opened[slot], learn[slot] = 0, True, learns | (not resetting)
+        errors += self._decay[slot].unsqueeze(1) * delta * opened
+        opened &= ~over & (learns | (not resetting))
+        self._step += 1
+        oldest = self._step % self._horizon
+        agent.learn(agent.look(type(boards)(*(ring[oldest] for ring in boards))), errors[oldest], learn[oldest])
+
+    def state_dict(self) -> dict[str, Any]:
+        """The games under way, what they have not learned yet, and the random stream."""
+        assert self._generator is not None, "play first"
+        boards, *pending = self._pending
+        tensors = [*self._boards, *boards, *pending]
+        return {
+            "batch": self.batch,
+            "device": self._device.type,
+            "step": self._step,
+            "tensors": [tensor.cpu() for tensor in tensors],
+            "generator": self._generator.get_state(),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from ``state``, if it is of as many games and as long traces; else all games begin anew.
+
+        The random stream of another kind of device means nothing here: a new one begins.
+        """
+        boards, *pending = self._pending
+        tensors = [*self._boards, *boards, *pending]
+        if [t.shape for t in tensors] != [t.shape for t in state["tensors"]]:
+            return
+        fields = len(self._boards)
+        self._boards = type(self._boards)(*(t.to(self._device) for t in state["tensors"][:fields]))
+        for mine, saved in zip(tensors[fields:], state["tensors"][fields:], strict=True):
+            mine.copy_(saved)
+        self._step = state["step"]
+        if state["device"] == self._device.type:
+            self._generator = torch.Generator(self._device)
+            self._generator.set_state(state["generator"])
+
+
+def first_best(values: Tensor) -> Tensor:
+    """The index in dimension 0 that ``rlgames.policy.best_move`` takes: a later one must be better by a tolerance."""
+    best, index = values[0], torch.zeros_like(values[0], dtype=torch.int64)
+    for k in range(1, len(values)):
+        better = values[k] > best + TOLERANCE
+        best, index = torch.where(better, values[k], best), index.masked_fill(better, k)
+    return index
+
+
+def _where(condition: Tensor, a: Any, b: Any) -> Any:
+    """``a`` where ``condition`` holds, else ``b``, for every field."""
+    return type(a)(*(torch.where(condition, x, y) for x, y in zip(a, b, strict=True)))

@@ -1,0 +1,94 @@
+"""How fast does a batch learn? Success over games and seconds, batch by batch: ``python scripts/batched_curve.py``.
+
+Each batch learns from nothing until its success rate (running median of three evaluations) reaches the target or its
+time is up; a row per evaluation is written at once, so that nothing is lost when the visit to a machine ends. The
+published protocol is used: 200 matches as first player against the perfect player.
+"""
+
+import argparse
+import csv
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from rlgames.build import load
+from rlgames.players import GreedyPlayer
+from rlgames.train import assemble, build_evaluation
+
+COLUMNS = ("batch", "rule", "words", "games", "moves", "seconds", "cpu_seconds", "success", "low", "high")
+
+
+def learn(batch: int, args: argparse.Namespace, writer, file) -> None:
+    """One batch size, from nothing."""
+    cfg = load(
+        "engine=batched",
+        f"batch={batch}",
+        f"optimizer={args.rule}",
+        f"device={args.device}",
+        "evaluation=published",
+        *args.words,
+    )
+    player = assemble(cfg)
+    evaluation = build_evaluation(cfg, player)
+    rng, lr = np.random.default_rng(cfg.seed), float(player.optimizer.defaults["lr"])
+    games = moves = 0
+    seconds = cpu = 0.0
+    rates: list[float] = []
+    clock = time.process_time if args.cpu else time.perf_counter
+    while (cpu if args.cpu else seconds) < args.seconds:
+        begin, cpu_begin, until = time.perf_counter(), time.process_time(), clock() + args.every
+        while clock() < until:
+            episodes = player.learner.play(player.agent, games, max(10, batch), lr, rng)
+            games, moves = games + episodes.games, moves + episodes.plies
+        seconds, cpu = seconds + time.perf_counter() - begin, cpu + time.process_time() - cpu_begin
+        player.agent.store()
+        score = evaluation.scores(GreedyPlayer(player.agent), np.random.default_rng([cfg.seed, games]))["first"]
+        low, high = score.interval
+        words = " ".join(args.words)
+        row = (
+            batch,
+            args.rule,
+            words,
+            games,
+            moves,
+            f"{seconds:.1f}",
+            f"{cpu:.1f}",
+            score.success,
+            f"{low:.3f}",
+            f"{high:.3f}",
+        )
+        writer.writerow(row)
+        file.flush()
+        print(*row, flush=True)
+        rates.append(score.success)
+        if len(rates) >= 3 and statistics.median(rates[-3:]) >= args.target:
+            break
+
+
+def main() -> None:
+    """Measure batch by batch."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--batches", default="8192", help="with commas (default 8192)")
+    parser.add_argument("--rule", default="tcl_exp", help="name of a file in conf/optimizer (default tcl_exp)")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--target", type=float, default=0.8, help="success rate at which a batch is done (default 0.8)")
+    parser.add_argument("--seconds", type=float, default=480, help="of learning per batch (default 480)")
+    parser.add_argument("--every", type=float, default=20, help="seconds of learning between evaluations (default 20)")
+    parser.add_argument("--cpu", action="store_true", help="these are CPU seconds: for a processor shared with others")
+    parser.add_argument("--csv", default="batched_curve.csv", help="file the rows are appended to")
+    parser.add_argument("words", nargs="*", help="as for rlgames.train, such as batched.combine=sum")
+    args = parser.parse_args()
+    new = not Path(args.csv).exists()
+    with open(args.csv, "a", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        if new:
+            writer.writerow(COLUMNS)
+        for batch in map(int, args.batches.split(",")):
+            learn(batch, args, writer, file)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,103 @@
+"""Speed of ``engine=batched``, batch by batch; called by ``scripts/benchmark.py --engine batched``."""
+
+import csv
+import resource
+import time
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from rlgames.build import load
+from rlgames.train import assemble
+
+BATCHES = tuple(2**k for k in range(8, 18))  # 256 to 131,072
+PHASES = ("rows", "sums", "look", "learn", "rest")  # rest: rules of the game, choice of the move, targets
+COLUMNS = ("rule", "batch", "games_per_second", "moves_per_second", "moves_per_cpu_second", "memory_mib", *PHASES)
+SECONDS = 4.0  # per batch and measurement
+
+
+def now(device: torch.device) -> tuple[float, float]:
+    """Seconds and CPU seconds, once the device has done all that it was asked."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter(), time.process_time()
+
+
+def steps(player: Any, epsilon: float, most: int, seconds: float) -> int:
+    """Make steps for so many ``seconds``, at least one and at most ``most``; how many it were."""
+    begin = time.perf_counter()
+    for n in range(1, most + 1):
+        player.learner.step(player.agent, epsilon)
+        if n % 4 == 0 and player.agent.device.type == "cuda":
+            torch.cuda.synchronize()  # else the queue grows without end
+        if time.perf_counter() - begin > seconds:
+            break
+    return n
+
+
+def phases(player: Any, epsilon: float) -> dict[str, float]:
+    """The share of each phase in a step, waiting for the device after each of them."""
+    agent, spent = player.agent, defaultdict(float)
+    kind = 0 if agent.device.type == "cuda" else 1  # CPU seconds where others may share the processor
+
+    def timed(name: str, method: Any) -> Any:
+        def call(*args: Any) -> Any:
+            begin = now(agent.device)[kind]
+            result = method(*args)
+            spent[name] += now(agent.device)[kind] - begin
+            return result
+
+        return call
+
+    places = {"rows": agent.features, "sums": agent, "look": agent, "learn": agent}
+    for name, place in places.items():
+        setattr(place, name, timed(name, getattr(place, name)))
+    begin = now(agent.device)[kind]
+    steps(player, epsilon, 20, SECONDS / 2)
+    total = now(agent.device)[kind] - begin
+    for name, place in places.items():
+        delattr(place, name)
+    return {name: spent[name] / total for name in PHASES[:-1]} | {"rest": 1 - sum(spent.values()) / total}
+
+
+def measure(rule: str, batch: int, device: str, words: list[str]) -> tuple[Any, ...]:
+    """A row of the table."""
+    cfg = load(f"optimizer={rule}", "engine=batched", f"device={device}", f"batch={batch}", *words)
+    player = assemble(cfg)
+    where, epsilon = player.agent.device, 0.1
+    cuda = where.type == "cuda"
+    if cuda:
+        torch.cuda.reset_peak_memory_stats()
+    player.learner.play(player.agent, 0, 0, float(player.optimizer.defaults["lr"]), np.random.default_rng(0))
+    steps(player, epsilon, 40, SECONDS / 2)  # games come apart, memory is taken
+    before = player.learner.played().games
+    (begin, cpu_begin), n = now(where), steps(player, epsilon, 10**9, SECONDS)
+    end, cpu_end = now(where)
+    games = (player.learner.played().games - before) / (end - begin)
+    moves = n * batch
+    peak = torch.cuda.max_memory_allocated() if cuda else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    shares = phases(player, epsilon)
+    speeds = games, moves / (end - begin), moves / (cpu_end - cpu_begin)
+    return rule, batch, *(round(x) for x in speeds), peak // 2**20, *(round(shares[name], 3) for name in PHASES)
+
+
+def main(rules: list[str], batches: list[int], device: str, words: list[str], file: str | None) -> None:
+    """Print a table and write it; each row as soon as it is known."""
+    table, rows = Table(*COLUMNS), []
+    for rule in rules:
+        for batch in batches:
+            try:
+                rows.append(measure(rule, batch, device, words))
+            except ValueError as error:  # does not fit
+                print(error, flush=True)
+                break
+            print(*rows[-1], flush=True)
+            table.add_row(*(f"{x:,}" if isinstance(x, int) else str(x) for x in rows[-1]))
+            if file:
+                with open(file, "w", newline="", encoding="utf-8") as stream:
+                    csv.writer(stream).writerows([COLUMNS, *rows])
+    Console(width=160).print(table)
