@@ -1,1 +1,5 @@
-"""Looking ahead: alpha-beta search, eager for every game and network, compiled for chess."""
+"""Alpha-beta search for chess: ``alphabeta`` is compiled, ``engine`` its face for Python."""
+
+from rlgames.search.engine import Limits, Result, Search
+
+__all__ = ["Limits", "Result", "Search"]
