@@ -238,7 +238,7 @@ def search_position(
         s.node_limit = nodes if nodes > 0 and d > 1 else INFINITE << 20
         low, high = (-INFINITE, INFINITE) if d < 4 else (score - WINDOW, score + WINDOW)
         while True:
-            value = negamax(s, state.table, b, d, 0, low, high)
+            value = negamax(s, state.table, b, d, np.int64(0), low, high)
             if s.aborted or low < value < high:
                 break
             low, high = (-INFINITE, high) if value <= low else (low, INFINITE)
@@ -262,4 +262,4 @@ def begin(s: Any, b: Board, keys: npt.NDArray[np.int64], n_keys: int) -> None:
         s.killers[ply, 0], s.killers[ply, 1] = 0, 0
     for k in range(4096):
         s.history[0, k], s.history[1, k] = s.history[0, k] // 8, s.history[1, k] // 8
-    s.best_line[0], s.best_length, s.best_score, s.best_judged, s.best_depth = legal_moves(b)[0], 0, static(s, b), 0, 0
+    s.best_line[0], s.best_length, s.best_score, s.best_judged, s.best_depth = legal_moves(b)[0], 0, 0, 0, 0
