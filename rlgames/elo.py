@@ -92,8 +92,8 @@ class Pairs(NamedTuple):
 class Sprt(NamedTuple):
     """Sequential probability ratio test of "``elo1`` stronger" against "``elo0`` stronger", logistic Elo.
 
-    LLR = N (s1 - s0) (2 s - s0 - s1) / (2 variance), normal approximation for N pairs of mean score s. It decides, it does
-    not measure: who wants a figure plays a fixed number of games.
+    LLR = N (s1 - s0) (2 s - s0 - s1) / (2 variance), normal approximation for N pairs of mean score s. It decides, it
+    does not measure: who wants a figure plays a fixed number of games.
 
     Attributes:
         elo0, elo1: the hypotheses, elo0 < elo1.

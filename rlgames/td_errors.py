@@ -1,6 +1,6 @@
 """From the values of a game's positions to what each of them learns: temporal differences and their decaying sums.
 
-Values v_1 ... v_N are those of one player's own positions, for that player; behind the last comes the outcome of the game.
+Values v_1 ... v_N are those of one player's own positions, for that player; behind the last stands the outcome.
 """
 
 from typing import Any
@@ -25,9 +25,9 @@ def clipped(d: Numbers, predicted: npt.NDArray[np.bool_], rule: str) -> Numbers:
     Args:
         d: differences, ``[N]``.
         predicted: whether the opponent answered as the player had expected, ``[N]``; of the last no matter what.
-        rule: ``none``; ``unpredicted``: rises become 0 unless the reply was predicted, except the last difference, which
-            leads to the outcome; ``knightcap``: the last one too, as in KnightCap's program, so that wins teach nothing
-            by themselves.
+        rule: ``none``; ``unpredicted``: rises become 0 unless the reply was predicted, except the last difference,
+            which leads to the outcome; ``knightcap``: the last one too, as in KnightCap's program, so that wins teach
+            nothing by themselves.
     """
     if rule == "none":
         return d

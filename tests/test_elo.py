@@ -51,7 +51,9 @@ def test_los_is_the_classic_formula_for_independent_games():
     assert pairs.los == pytest.approx(0.5 * (1 + math.erf(20 / math.sqrt(2 * 700))), abs=2e-3)
 
 
-@pytest.mark.parametrize("counts", [(0, 0, 0, 0, 5), (5, 0, 0, 0, 0), (0, 0, 5, 0, 0), (0, 0, 0, 0, 1), (0, 0, 1, 0, 0)])
+@pytest.mark.parametrize(
+    "counts", [(0, 0, 0, 0, 5), (5, 0, 0, 0, 0), (0, 0, 5, 0, 0), (0, 0, 0, 0, 1), (0, 0, 1, 0, 0)]
+)
 def test_extreme_results_stay_numbers(counts):
     pairs = Pairs(counts)
     assert all(0 <= bound <= 1 for bound in pairs.interval)

@@ -7,7 +7,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "rlgames"
 FILES = sorted(PACKAGE.rglob("*.py"))
-SHARED = {"compiled", "episodes", "policy", "schedules", "traces"}  # plain functions and values, for all
+SHARED = {"compiled", "episodes", "policy", "schedules", "td_errors", "traces"}  # plain functions and values, for all
 ALLOWED = {
     "compiled": set(),
     "policy": {"compiled"},
@@ -21,10 +21,20 @@ ALLOWED = {
     "network": set(),
     "optim": {"compiled", "traces"},
     "q_table": {"compiled"},
-    "learners": SHARED | {"q_table"},  # the rest they are handed
-    "players": {"compiled", "policy"},
+    "td_errors": set(),
+    "learners": SHARED | {"q_table", "search_agent"},  # the rest they are handed
+    "players": {"compiled", "policy", "search", "features"},
     "evaluation": {"players"},
-    "exhaustive": {"players"},
+    "exhaustive": {"players", "evaluation"},
+    # chess between engines
+    "elo": {"evaluation"},
+    "contest": {"games", "search"},
+    "pgn": {"bitboards", "contest", "games"},
+    "openings": {"contest", "games"},
+    "pairs": {"contest", "openings", "players", "features"},
+    "match_evaluation": {"contest", "elo", "openings", "pairs", "pgn", "players"},
+    "self_play": {"contest", "features", "openings", "pgn", "players"},
+    "search_agent": {"contest", "optim"},
     "agents": {"compiled", "network", "optim", "policy", "traces"},
     # the program
     "checkpoint": None,

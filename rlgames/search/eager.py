@@ -1,4 +1,4 @@
-"""Alpha-beta in plain Python over any game, with any network on any device: to read, and to check compiled search by."""
+"""Alpha-beta in plain Python over any game, with any network on any device: to read, and to check compiled code by."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -43,7 +43,8 @@ def search(
             ``lambda boards: network(network.indices(*boards))``, whatever the device of the network.
         win: value of a finished game for its winner; a loss is -win, a draw 0.
         prune: leave out moves that cannot matter; False is plain minimax, of the same value.
-        alpha, beta: what the player to move has already, and what the opponent will not allow.
+        alpha: what the player to move has already.
+        beta: what the opponent will not allow.
     """
     if board.over() or depth == 0:
         return _leaf(board, values, win)
