@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rlgames.contest import Course, Record
 from rlgames.bitboards import KING, PAWN
+from rlgames.contest import Course, Record
 from rlgames.games.chess import START, piece_at
 from rlgames.games.chess_text import square_name
 
@@ -26,6 +26,31 @@ def san(board: Any, move: int) -> str:
         text = "PNBRQK"[piece] + _origin(board, move, piece) + takes + square_name(target)
     after = board.play(move)
     return text + ("" if not after.in_check() else "#" if after.winner() else "+")
+
+
+def from_san(board: Any, text: str) -> int:
+    """The legal move that ``text`` names; signs such as "+" and "!" do not matter, nor does it if it says too much.
+
+    Raises:
+        ValueError: if there is none, or more than one.
+    """
+    bare = text.rstrip("+#!?").replace("0", "O").replace("=", "")
+    names = {move: san(board, move).rstrip("+#").replace("=", "") for move in map(int, board.moves())}
+    found = [move for move, name in names.items() if name == bare]
+    found = found or [move for move, name in names.items() if bare in _forms(move, name)]
+    if len(found) != 1:
+        raise ValueError(f"move {text!r} is {'ambiguous' if found else 'not legal'} in {board.fen()}")
+    return found[0]
+
+
+def _forms(move: int, name: str) -> set[str]:
+    """Other ways to write the move ``name``: with more of its first square, with or without the sign of a capture."""
+    if name.startswith("O"):
+        return set()
+    origin, goal = square_name(move & 63), square_name(move >> 6 & 63)
+    letter, promotion = name[0] if name[0].isupper() else "", name[-1] if name[-1].isupper() else ""
+    starts = ("", origin[0], origin[1], origin)
+    return {f"{letter}{start}{x}{goal}{promotion}" for start in starts for x in ("", "x")}
 
 
 def _origin(board: Any, move: int, piece: int) -> str:

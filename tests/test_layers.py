@@ -31,10 +31,11 @@ ALLOWED = {
     "contest": {"games", "search"},
     "pgn": {"bitboards", "contest", "games"},
     "openings": {"contest", "games"},
-    "pairs": {"contest", "openings", "players", "features"},
+    "pairs": {"contest", "features", "openings", "pgn", "players"},
     "match_evaluation": {"contest", "elo", "openings", "pairs", "pgn", "players"},
     "self_play": {"contest", "features", "openings", "pgn", "players"},
     "search_agent": {"contest", "optim"},
+    "thinker": {"contest", "games", "search"},
     "agents": {"compiled", "network", "optim", "policy", "traces"},
     # the program
     "checkpoint": None,
@@ -46,9 +47,12 @@ ALLOWED = {
     "train": None,
     "evaluate": None,
     "play": None,
+    "match": None,
+    "suite": None,
+    "uci": None,
 }
 PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {"build", "progress"}
-HYDRA = {"build", "cli", "train", "evaluate", "play"}
+HYDRA = {"build", "cli", "train", "evaluate", "play", "match", "suite", "uci"}
 OMEGACONF = HYDRA | {"trainer", "checkpoint", "records"}
 
 

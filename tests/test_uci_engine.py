@@ -53,8 +53,11 @@ def test_move_score_and_line(fake):
 
 @pytest.mark.parametrize("go", ["sys.exit(1)", 'print("bestmove e2e5", flush=True)', "pass"])
 def test_an_engine_that_fails(fake, go):
-    with UciEngine(fake(go), nodes=10, timeout=2) as engine, pytest.raises(EngineError, match="fake"):
-        engine.think(Course())
+    with UciEngine(fake(go), nodes=10, timeout=2) as engine:
+        for _ in range(2):  # it is started again for the next game
+            engine.new_game()
+            with pytest.raises(EngineError, match="fake"):
+                engine.think(Course())
 
 
 def test_bad_words_are_answered_with_one_sentence(fake):

@@ -1,7 +1,8 @@
 """A chess engine of its own process that speaks UCI, by the library chess (GPL, optional extra ``chess``)."""
 
+import shlex
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Self
 
 from rlgames.search import Result
@@ -22,6 +23,7 @@ class UciEngine:
             us to set.
         depth, nodes, seconds: limits per move; at least one must be given.
         timeout: seconds an engine may take for anything, beyond ``seconds`` for moves.
+        game: chess; not needed, taken because all opponents are built alike.
 
     Raises:
         ValueError: if the library or the engine is missing, does not speak UCI, or refuses an option.
@@ -29,38 +31,46 @@ class UciEngine:
 
     def __init__(
         self,
-        command: str | Sequence[str],
+        command: str = "stockfish",
         options: Mapping[str, Any] | None = None,
         depth: int | None = None,
         nodes: int | None = None,
         seconds: float | None = None,
         timeout: float = 30.0,
+        game: Any = None,
     ) -> None:
         chess, engine = _library()
-        words = [command] if isinstance(command, str) else list(command)
+        words = shlex.split(command)
         if depth is None and nodes is None and seconds is None:
             raise ValueError(f"the engine {words[0]} has no limit; give it depth, nodes or seconds")
         if shutil.which(words[0]) is None:
             raise ValueError(f"there is no engine {words[0]}, or it cannot be run")
         self._chess, self._errors = chess, (engine.EngineError, TimeoutError)
-        self._limit = engine.Limit(
-            depth=depth, nodes=nodes, time=timeout if seconds is None else seconds
-        )  # ends hanging
-        try:
-            self._engine = engine.SimpleEngine.popen_uci(words, timeout=timeout + (seconds or 0))
-        except (engine.EngineError, TimeoutError, OSError) as error:
-            raise ValueError(f"{words[0]} does not answer as a UCI engine: {error}") from error
-        try:
-            self._engine.configure(dict(options or {}))
-        except (engine.EngineError, TimeoutError) as error:
-            self.close()
-            raise ValueError(f"{words[0]} refuses its options {dict(options or {})}: {error}") from error
+        self._words, self._options, self._timeout = words, dict(options or {}), timeout + (seconds or 0)
+        # a limit of time ends even an engine that hangs
+        self._limit = engine.Limit(depth=depth, nodes=nodes, time=timeout if seconds is None else seconds)
+        self._engine = self._open()
         self.name = str(self._engine.id.get("name", words[0]))
-        self._game = 0
+        self._game, self._died = 0, False
+
+    def _open(self) -> Any:
+        try:
+            engine = self._chess.engine.SimpleEngine.popen_uci(self._words, timeout=self._timeout)
+        except (*self._errors, OSError) as error:
+            raise ValueError(f"{self._words[0]} does not answer as a UCI engine: {error}") from error
+        try:
+            engine.configure(self._options)
+        except self._errors as error:
+            engine.close()
+            raise ValueError(f"{self._words[0]} refuses its options {self._options}: {error}") from error
+        return engine
 
     def new_game(self) -> None:
-        """What follows is another game: the engine may forget the last one."""
+        """What follows is another game: the engine may forget the last one; if it died, it begins anew."""
         self._game += 1
+        if self._died:
+            self.close()
+            self._engine, self._died = self._open(), False
 
     def think(self, course: Any) -> Result:
         """The move in the present position of ``course``, its score (0 if not told), and the line it expects.
@@ -74,6 +84,7 @@ class UciEngine:
         try:
             answer = self._engine.play(board, self._limit, game=self._game, info=self._chess.engine.INFO_ALL)
         except self._errors as error:
+            self._died = True
             raise EngineError(f"{self.name}: {error}") from error
         if answer.move is None:
             raise EngineError(f"{self.name} gave no move")
