@@ -5,7 +5,7 @@ from typing import Any
 
 from rlgames.bitboards import KING, PAWN
 from rlgames.contest import Course, Record
-from rlgames.games.chess import START, piece_at
+from rlgames.games.chess import START, legal_moves, piece_at
 from rlgames.games.chess_text import square_name
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
@@ -35,7 +35,7 @@ def from_san(board: Any, text: str) -> int:
         ValueError: if there is none, or more than one.
     """
     bare = text.rstrip("+#!?").replace("0", "O").replace("=", "")
-    names = {move: san(board, move).rstrip("+#").replace("=", "") for move in map(int, board.moves())}
+    names = {move: san(board, move).rstrip("+#").replace("=", "") for move in map(int, legal_moves(board))}
     found = [move for move, name in names.items() if name == bare]
     found = found or [move for move, name in names.items() if bare in _forms(move, name)]
     if len(found) != 1:
@@ -56,7 +56,7 @@ def _forms(move: int, name: str) -> set[str]:
 def _origin(board: Any, move: int, piece: int) -> str:
     """What of the first square is needed to tell ``move`` from moves of other such pieces."""
     source, target = move & 63, move >> 6 & 63
-    others = [m & 63 for m in map(int, board.moves()) if m >> 6 & 63 == target and m & 63 != source]
+    others = [m & 63 for m in map(int, legal_moves(board)) if m >> 6 & 63 == target and m & 63 != source]
     others = [square for square in others if piece_at(board, square) == piece]
     file, rank = tuple(square_name(source))
     if not others:

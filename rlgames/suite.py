@@ -68,7 +68,8 @@ def operations(text: str) -> dict[str, str]:
         quoted ^= letter == '"'
         if letter == ";" and not quoted:
             name, _, operands = words.strip().partition(" ")
-            found[name] = operands.strip().strip('"')
+            if name:
+                found[name] = operands.strip().strip('"')
             words = ""
         else:
             words += letter

@@ -146,7 +146,7 @@ def numbers_of(words: list[str]) -> dict[str, int]:
 def moves_of(words: list[str]) -> list[str]:
     """The moves behind "searchmoves"."""
     behind = words[words.index("searchmoves") + 1 :] if "searchmoves" in words else []
-    return [word.lower() for word in behind if word[:1] in "abcdefgh" and word[1:2].isdecimal()]
+    return [word.lower() for word in behind if word[0] in "abcdefghABCDEFGH" and word[1:2].isdecimal()]
 
 
 def milliseconds(words: list[str], limits: dict[str, int], white: bool, overhead: int) -> float | None:

@@ -102,7 +102,13 @@ class TDLeaf:
     # ---- what the trainer asks for
 
     def agent(self, engine: str, network: Any, optimizer: Any) -> SearchAgent:
-        """The agent that plays and learns with ``network``; ``engine`` makes no difference: searches are compiled."""
+        """The agent that plays and learns with ``network``; ``engine`` makes no difference: searches are compiled.
+
+        Raises:
+            ValueError: if it is no linear evaluation.
+        """
+        if not hasattr(network, "slope"):
+            raise ValueError("learner=td_leaf learns the coefficients of a linear evaluation: network=linear")
         fixed = (0,) if self.pawn == "fixed" else ()
         return SearchAgent(network, optimizer, self.self_play.player, fixed)
 
