@@ -16,7 +16,7 @@ def elo(score: float) -> float:
     """Elo difference D at which the expected score 1 / (1 + 10^(-D/400)) is ``score``; infinite at 0 and 1."""
     if score <= 0 or score >= 1:
         return math.copysign(math.inf, score - 0.5)
-    return -400 * math.log10(1 / score - 1)
+    return 400 * math.log10(score / (1 - score))
 
 
 def expected_score(difference: float) -> float:

@@ -21,7 +21,7 @@ class SearchAgent:
         network: see ``rlgames.network.LinearEvaluation``.
         optimizer: over its parameters.
         searcher: makes a player of coefficients, see ``rlgames.players.searcher.Searcher``.
-        fixed: coefficients that do not learn.
+        fixed: a coefficient that does not learn; -1: none.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class SearchAgent:
         network: Any,
         optimizer: torch.optim.Optimizer,
         searcher: Callable[[Weights], Any],
-        fixed: tuple[int, ...] = (),
+        fixed: int = -1,
     ) -> None:
         self.network, self.optimizer, self.fixed = network, optimizer, fixed
         self._searcher, self._player = searcher, cast(Any, None)
@@ -57,7 +57,7 @@ class SearchAgent:
         """
         indices, counts = self.network.features.features(board)
         slope = self.network.slope(value)
-        free = ~np.isin(indices, self.fixed)
+        free = indices != self.fixed
         rows = torch.from_numpy(indices[free].astype(np.int64)).to(self.weight.device)
         x = torch.from_numpy(colour * counts[free]).to(self.weight)[:, None]
         if isinstance(self.optimizer, StepSize):

@@ -64,9 +64,9 @@ def test_a_checkpoint_and_its_elo(tmp_path):
 
 
 def test_a_sequential_test_ends_early(capsys):
-    words = ["games=400", "nodes=300", "second_nodes=1", "sprt=true", "elo1=200.0", "adjudication.max_plies=120"]
+    words = ["games=400", "nodes=600", "second_nodes=1", "sprt=true", "elo1=100.0", "adjudication.max_plies=300"]
     assert len(play(*words).points) < 200
-    assert "+200 Elo accepted" in capsys.readouterr().out
+    assert "+100 Elo accepted" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -5,13 +5,19 @@ import pytest
 import torch
 from torch import nn
 
+from rlgames.compiled import compile_function
+from rlgames.features.chess import RESOLUTION, start_values
+from rlgames.features.chess_linear import ChessTerms
 from rlgames.features.ntuples import NTuples
+from rlgames.games.chess import Board, Chess
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
-from rlgames.network import ValueNetwork
+from rlgames.network import LinearEvaluation, ValueNetwork
 from rlgames.players.minimax import WIN
 from rlgames.players.minimax import search as compiled_search
+from rlgames.search import Limits, Search
 from rlgames.search.eager import search
+from rlgames.search.ordering import loses_material
 
 
 class Cells(nn.Module):
@@ -126,3 +132,64 @@ def test_the_window_bounds_the_value():
 def test_a_finished_game():
     lost = TicTacToe().play("14253")
     assert search(lost, 3, zeros) == (-1.0, (), lost)
+
+
+@compile_function
+def loses(board, move):
+    return loses_material(board, move)
+
+
+class Exchanges:
+    """What compiled chess search looks at beyond its depth."""
+
+    def extension(self, board):
+        return int(board.in_check())
+
+    def may_stand(self, board):
+        return not board.in_check()
+
+    def moves(self, board):
+        occupied = board.white | board.black
+        legal = [int(move) for move in board.moves()]
+        loud = [
+            move
+            for move in legal
+            if move >> 12 or ((occupied >> (move >> 6 & 63) & 1 or en_passant(board, move)) and not loses(board, move))
+        ]
+        return loud if self.may_stand(board) else legal
+
+
+def en_passant(board, move):
+    return board.pawns >> (move & 63) & 1 and move >> 6 & 63 == board.en_passant
+
+
+def test_chess_as_compiled_search_plays_it():
+    """The linear evaluation as a network of torch gives the same value and leaf as the compiled search."""
+    coefficients = start_values()
+    coefficients[5:] += 0.05 * np.random.default_rng(0).standard_normal(len(coefficients) - 5).astype(np.float32)
+    network = LinearEvaluation(ChessTerms(Chess()), dtype="float64")
+    network.embedding.weight.data[:, 0] = torch.from_numpy(np.rint(coefficients * RESOLUTION) / RESOLUTION)
+    compiled = Search(coefficients, hash_mb=1, table_use=0, selective=False)
+    equal = 0
+    with torch.no_grad():
+        for board in some_boards(Chess(), 14, 12):
+            for depth in (1, 2):
+                compiled.clear()
+                found = compiled.run(board, limits=Limits(depth=depth))
+                eager = search(board, depth, network.linear, win=1000.0, tactics=Exchanges())
+                if found.mate:
+                    assert eager.value == np.sign(found.mate) * 1000
+                else:
+                    assert eager.value == pytest.approx(found.score, abs=1e-6)  # counts are float32
+                    equal += eager.leaf == found.leaf
+    assert equal > 18
+
+
+def test_tactics_look_beyond_the_depth():
+    """A rook that takes a protected pawn is lost: seen without any depth left."""
+    board = Board.from_fen("4k3/8/2p5/3p4/8/8/8/3RK3 w - - 0 1")
+    network = LinearEvaluation(ChessTerms(Chess()))
+    with torch.no_grad():
+        short, long = (search(board, 1, network.linear, 1000.0, tactics=t) for t in (None, Exchanges()))
+    assert board.uci(short.line[0]) == "d1d5"
+    assert board.uci(long.line[0]) != "d1d5"

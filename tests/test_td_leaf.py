@@ -42,11 +42,11 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def agent_with(rule=TDL, fixed=(), **hyper):
+def agent_with(rule=TDL, **hyper):
     torch.manual_seed(0)
     network = LinearEvaluation(ChessTerms(GAME), dtype="float64")
     network.embedding.weight.data += 0.05 * torch.randn(SIZE, 1, dtype=torch.float64)
-    return SearchAgent(network, rule(network.parameters(), **hyper), None, fixed)
+    return SearchAgent(network, rule(network.parameters(), **hyper), None)
 
 
 def game(winner=1, plies=12, seed=0):

@@ -109,8 +109,7 @@ class TDLeaf:
         """
         if not hasattr(network, "slope"):
             raise ValueError("learner=td_leaf learns the coefficients of a linear evaluation: network=linear")
-        fixed = (0,) if self.pawn == "fixed" else ()
-        return SearchAgent(network, optimizer, self.self_play.player, fixed)
+        return SearchAgent(network, optimizer, self.self_play.player, 0 if self.pawn == "fixed" else -1)
 
     def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, npt.NDArray[np.float64]]:
         """The step size in ``games`` (from 0), ``lr`` being the optimizer's.

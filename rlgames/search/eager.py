@@ -1,8 +1,8 @@
 """Alpha-beta in plain Python over any game, with any network on any device: to read, and to check compiled code by."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
 
@@ -23,14 +23,29 @@ class Found(NamedTuple):
     leaf: Any
 
 
+class Tactics(Protocol):
+    """Where the depth is not the last word, as in exchanges of chess pieces."""
+
+    def extension(self, board: Any) -> int:
+        """Plies to look further from here."""
+
+    def moves(self, board: Any) -> Sequence[int]:
+        """Moves that are looked at when no depth is left."""
+
+    def may_stand(self, board: Any) -> bool:
+        """Whether the player to move need not make one of them."""
+
+
 def search(
     board: Any,
     depth: int,
     values: Values,
     win: float = 1.0,
     prune: bool = True,
+    tactics: Tactics | None = None,
     alpha: float = -math.inf,
     beta: float = math.inf,
+    value: float | None = None,
 ) -> Found:
     """Look ``depth`` plies ahead; exact between ``alpha`` and ``beta``, else a bound (fail-soft).
 
@@ -43,21 +58,25 @@ def search(
             ``lambda boards: network(network.indices(*boards))``, whatever the device of the network.
         win: value of a finished game for its winner; a loss is -win, a draw 0.
         prune: leave out moves that cannot matter; False is plain minimax, of the same value.
+        tactics: where to look further.
         alpha: what the player to move has already.
         beta: what the opponent will not allow.
+        value: of ``board`` from the first player's view, where it is known.
     """
-    if board.over() or depth == 0:
-        return _leaf(board, values, win)
-    moves = [int(move) for move in board.moves()]
-    after = [board.play(move) for move in moves]
-    if depth == 1:
-        replies = _leaves(after, values, win)
+    player = board.player()
+    if board.over():
+        return Found(player * win * board.winner(), (), board)
+    depth += tactics.extension(board) if tactics else 0
     best = Found(-math.inf, (), board)
-    for move, reply in zip(moves, after, strict=True):
-        if depth == 1:
-            found = next(replies)
-        else:
-            found = search(reply, depth - 1, values, win, prune, -beta, -max(alpha, best.value))
+    if depth <= 0 and (tactics is None or tactics.may_stand(board)):
+        best = Found(player * (value if value is not None else values([board]).item()), (), board)
+    if depth <= 0 and (tactics is None or (prune and best.value >= beta)):
+        return best
+    moves = [int(move) for move in (board.moves() if tactics is None or depth > 0 else tactics.moves(board))]
+    replies = [board.play(move) for move in moves]
+    known = _evaluate(replies, values) if depth <= 1 else [None] * len(moves)
+    for move, reply, number in zip(moves, replies, known, strict=True):
+        found = search(reply, depth - 1, values, win, prune, tactics, -beta, -max(alpha, best.value), number)
         if -found.value > best.value:
             best = Found(-found.value, (move, *found.line), found.leaf)
         if prune and best.value >= beta:
@@ -65,14 +84,8 @@ def search(
     return best
 
 
-def _leaf(board: Any, values: Values, win: float) -> Found:
-    return next(_leaves([board], values, win))
-
-
-def _leaves(boards: Sequence[Any], values: Values, win: float) -> Iterator[Found]:
-    """Each of ``boards`` without looking ahead."""
+def _evaluate(boards: Sequence[Any], values: Values) -> list[float | None]:
+    """Values of ``boards`` in one batch; None for those that are over."""
     going_on = [board for board in boards if not board.over()]
     numbers = iter(values(going_on).tolist() if going_on else ())
-    for board in boards:
-        value = win * board.winner() if board.over() else next(numbers)
-        yield Found(board.player() * value, (), board)
+    return [None if board.over() else next(numbers) for board in boards]
