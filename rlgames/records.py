@@ -25,7 +25,7 @@ from torch.utils.tensorboard.summary import hparams
 from rlgames.checkpoint import write_atomically
 from rlgames.optim import StepSize
 
-PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully")
+PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully", "chess")
 MAX_STEP_SIZES = 50_000  # of a histogram
 SMOOTHING = "first evaluation at which the running median of 3 evaluations reaches it"
 

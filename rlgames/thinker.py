@@ -28,14 +28,14 @@ class Thinker:
     """An engine's mind.
 
     Args:
-        coefficients: of the evaluation.
+        coefficients: of the evaluation; they are scaled so that a pawn is worth 100 centipawns.
         say: prints a line.
     """
 
     def __init__(self, coefficients: Any, say: Callable[[str], None]) -> None:
-        self.coefficients, self.say = coefficients, say
+        self.coefficients, self.say = coefficients / max(coefficients[0], 0.1), say
         self.overhead, self.lines = 30, 1
-        self.search = Search(coefficients, 16)
+        self.search = Search(self.coefficients, 16)
         self.course = Course()
         self.search.run(START, (), Limits(depth=1))  # compiles
 

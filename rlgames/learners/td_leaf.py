@@ -56,8 +56,8 @@ class TDLeaf:
         lr: factor on the optimizer's lr, per game played.
         update_every: games that are played with the same coefficients, then learned from one after the other.
         min_moves: games with fewer own moves teach nothing.
-        pawn: ``fixed``: its value does not learn; ``normalised``: all coefficients are divided by it after every
-            update; ``free``.
+        pawn: ``free``: its value learns as all others; ``fixed``: it stays 1 (KnightCap); ``normalised``: all
+            coefficients are divided by it after every update (FUSc#).
         draw_value: what a draw is worth to either player, in pawns.
 
     Attributes:
@@ -79,7 +79,7 @@ class TDLeaf:
         lr: Schedule = Constant(1.0),  # noqa: B008
         update_every: int = 8,
         min_moves: int = 8,
-        pawn: str = "fixed",
+        pawn: str = "free",
         draw_value: float = 0.0,
     ) -> None:
         words = {"method": (method, METHODS), "clip": (clip, CLIPS), "pawn": (pawn, ("fixed", "normalised", "free"))}
