@@ -1,5 +1,6 @@
 """A game of chess between two engines: its course, when it ends and why, and what each of them thought."""
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -85,16 +86,20 @@ class Engine(Protocol):
         """
 
 
-class Adjudication(NamedTuple):
+@dataclass(frozen=True)
+class Adjudication:
     """When a game is decided before the rules decide it. Scores are in pawns.
 
-    Attributes:
+    Args:
         max_plies: a game so long is a draw.
         resign: both engines see one side ahead by so much (0: nobody resigns)
         resign_moves: in so many moves of each in a row: that side has won.
         draw: both see a score at most so far from 0
         draw_moves: in so many moves of each in a row (0: no draws are agreed)
         draw_from: from this move on.
+
+    Raises:
+        ValueError: for a negative number, or no plies at all.
     """
 
     max_plies: int = 400
@@ -103,6 +108,12 @@ class Adjudication(NamedTuple):
     draw: float = 0.1
     draw_moves: int = 8
     draw_from: int = 40
+
+    def __post_init__(self) -> None:
+        """Refuse numbers out of range."""
+        for name, number in vars(self).items():
+            if not number >= (name == "max_plies"):
+                raise ValueError(f"adjudication.{name} is {number}; it must be at least {int(name == 'max_plies')}")
 
     def decide(self, course: Course, scores: list[float]) -> tuple[int, str] | None:
         """The winner and the reason, if the game is decided; ``scores`` are those of the moves, from White's view."""

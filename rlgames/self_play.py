@@ -1,6 +1,7 @@
 """Training games of chess: between an agent and itself, its earlier selves, or an engine; in several processes."""
 
 import signal
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, util
 from typing import Any, NamedTuple
@@ -110,8 +111,8 @@ class SelfPlay:
         """The agent of these games with ``coefficients``."""
         return Searcher(coefficients, self.nodes, self.depth, 0, self.hash_mb, "agent")
 
-    def games(self, coefficients: Weights, first: int, rng: np.random.Generator, count: int) -> list[Game]:
-        """Play ``count`` games with the same ``coefficients``, of which ``first`` were played before.
+    def games(self, coefficients: Weights, first: int, rng: np.random.Generator, count: int) -> Iterator[Game]:
+        """Play ``count`` games with the same ``coefficients``, each given when it is over; ``first`` were before.
 
         Raises:
             ValueError: if an engine fails, or openings are all refused.
@@ -120,8 +121,9 @@ class SelfPlay:
         try:
             if self.processes == 1:
                 self._table = self._table or Table(self)
-                return [self._table.play(coefficients, task) for task in tasks]
-            return list(self._workers().map(_play, [coefficients] * count, tasks))
+                yield from (self._table.play(coefficients, task) for task in tasks)
+            else:
+                yield from self._workers().map(_play, [coefficients] * count, tasks)
         except EngineError as error:
             raise ValueError(str(error)) from error
 

@@ -127,7 +127,7 @@ def test_san_and_pgn_as_the_library_reads_them():
         told = [Result(move, 0.5, 0, (move,), START, True, 1, 3) for move in moves[number:]]
         rest = Course(start, tuple(moves[number:]))
         rest.opening = 3
-        record = play(Script("a"), Script("a"), rest, Adjudication(max_plies=0))._replace(thoughts=told[3:])
+        record = play(Script("a"), Script("a"), rest, Adjudication(max_plies=1))._replace(thoughts=told[3:])
         read = chess.pgn.read_game(io.StringIO(pgn(record, {"Event": "a b", "White": "x"})))
         assert not read.errors
         assert [move.uci() for move in read.mainline_moves()] == rest.uci()

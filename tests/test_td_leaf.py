@@ -25,6 +25,7 @@ TINY = [
     "+experiment=chess_td_leaf",
     "games=4",
     "eval_every=2",
+    "learner.lr=1.0",
     "learner.update_every=2",
     "learner.min_moves=1",
     "learner.self_play.nodes=60",
@@ -276,6 +277,7 @@ def test_rules_with_memory_learn_too(rule):
         ("learner.self_play.processes=0", "learner.self_play.processes is 0"),
         ("learner.self_play.engine_share=0.5", "name the path of an engine"),
         ("learner.self_play.past=1.5", "together at most 1"),
+        ("learner.self_play.adjudication.max_plies=0", "adjudication.max_plies is 0; it must be at least 1"),
         ("learner.self_play.openings.random_plies=-1", "openings.random_plies is -1"),
         ("evaluation.games=3", "must be an even number"),
         ("opponent=random", "plays no chess"),
@@ -321,9 +323,9 @@ def test_piece_values_hold_what_all_squares_share():
 def test_games_against_earlier_selves_teach_one_side():
     play = SelfPlay(Openings(random_plies=2), Adjudication(max_plies=8), nodes=50, hash_mb=0.1, past=1.0, past_every=1)
     rng = np.random.default_rng(0)
-    assert play.games(start_values(), 0, rng, 1)[0].learners == (1, -1)  # there is none yet
+    assert next(play.games(start_values(), 0, rng, 1)).learners == (1, -1)  # there is none yet
     play.remember(1, start_values())
-    games = play.games(start_values(), 1, rng, 6)
+    games = list(play.games(start_values(), 1, rng, 6))
     assert {game.learners for game in games} == {(1,), (-1,)}
     assert all(("past" in game.text) for game in games)
 

@@ -1,5 +1,6 @@
 import os
 import stat
+import subprocess
 import sys
 
 import pytest
@@ -69,6 +70,13 @@ def test_bad_words_are_answered_with_one_sentence(fake):
         UciEngine(fake("pass"), {"Strength": 3}, nodes=1)
     with pytest.raises(ValueError, match="does not answer as a UCI engine"):
         UciEngine("/bin/true", nodes=1)
+
+
+@stockfish
+def test_an_engine_left_open_does_not_keep_the_program_alive():
+    text = f"from rlgames.players.uci_engine import UciEngine; UciEngine({STOCKFISH!r}, nodes=1); print('end')"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "end\n"
 
 
 @stockfish

@@ -1,5 +1,6 @@
 """TD-Leaf(λ): the evaluation learns at the leaves of the search (Baxter, Tridgell & Weaver 1999), and its relatives."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,6 +12,7 @@ from rlgames.schedules import Constant, Schedule
 from rlgames.search_agent import SearchAgent
 from rlgames.td_errors import CLIPS, Numbers, clipped, decaying_sums, differences
 
+RESULTS = ("draws", "white_wins", "black_wins")  # by the winner, 0, 1 and -1
 METHODS = ("td_leaf", "td_directed", "root_strap")
 
 
@@ -97,7 +99,7 @@ class TDLeaf:
         self.draw_value = draw_value
         self.curves(np.zeros(1, np.int64))  # refuse at once what is wrong from the start
         self._file: Path | None = None
-        self._dropped = self._seen = 0
+        self._since_look = Counter[str]()
 
     # ---- what the trainer asks for
 
@@ -139,15 +141,16 @@ class TDLeaf:
         while total.games < games:
             first = first_game + total.games
             count = min(self.chunk - first % self.chunk, games - total.games)
-            played = self.self_play.games(agent.coefficients(), first, rng, count)
-            for lr_now, game in zip(self.curves(np.arange(first, first + count), lr)["lr"], played, strict=True):
+            lrs, texts = self.curves(np.arange(first, first + count), lr)["lr"], []
+            for lr_now, game in zip(lrs, self.self_play.games(agent.coefficients(), first, rng, count), strict=True):
                 agent.set_lr(lr_now)
                 total = total.plus(self._learn(agent, game))
+                texts.append(game.text)
             agent.finish()
             if self.pawn == "normalised":
                 agent.scale(1 / float(agent.coefficients()[0]))
             self.self_play.remember(first + count, agent.coefficients())
-            self._write([game.text for game in played])
+            self._write(texts)
         return total
 
     def _learn(self, agent: SearchAgent, game: Any) -> Episodes:
@@ -161,8 +164,8 @@ class TDLeaf:
                 agent.learn(lesson.boards[t], colour, float(lesson.values[t]), float(lesson.errors[t]))
             updates += len(lesson.values)
             errors += float(np.abs(lesson.differences).sum())
-            self._dropped += int(lesson.dropped.sum())
-            self._seen += len(lesson.values)
+            self._since_look.update(dropped=int(lesson.dropped.sum()), moves=len(lesson.values))
+        self._since_look.update(games=1, **{RESULTS[winner]: 1})
         return Episodes(1, len(game.record.thoughts), updates, errors, int(winner > 0), int(winner < 0))
 
     def lesson(self, agent: SearchAgent, record: Any, colour: int) -> Lesson:
@@ -186,10 +189,10 @@ class TDLeaf:
     # ---- what people see
 
     def look(self, agent: SearchAgent, games: int) -> dict[str, Any]:
-        """Piece values (pawn = 100), pictures of the piece-square tables, and what was dropped since the last look."""
-        share = self._dropped / self._seen if self._seen else 0.0
-        self._dropped = self._seen = 0
-        return {"dropped": share, **agent.look()}
+        """Piece values (pawn = 100), pictures of tables; shares of results and dropped rises since the last look."""
+        seen, self._since_look = self._since_look, Counter()
+        shares = {name: seen[name] / max(1, seen["games"]) for name in RESULTS}
+        return {"dropped": seen["dropped"] / max(1, seen["moves"]), **shares, **agent.look()}
 
     # ---- what it leaves behind
 

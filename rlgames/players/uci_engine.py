@@ -2,7 +2,9 @@
 
 import shlex
 import shutil
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from typing import Any, Self
 
 from rlgames.search import Result
@@ -54,8 +56,18 @@ class UciEngine:
         self._game, self._died = 0, False
 
     def _open(self) -> Any:
+        opened: Future[Any] = Future()
+
+        def start() -> None:
+            try:
+                opened.set_result(self._chess.engine.SimpleEngine.popen_uci(self._words, timeout=self._timeout))
+            except Exception as error:
+                opened.set_exception(error)
+
+        # The library's own thread inherits that it must not keep the program alive.
+        threading.Thread(target=start, daemon=True).start()
         try:
-            engine = self._chess.engine.SimpleEngine.popen_uci(self._words, timeout=self._timeout)
+            engine = opened.result()
         except (*self._errors, OSError) as error:
             raise ValueError(f"{self._words[0]} does not answer as a UCI engine: {error}") from error
         try:
