@@ -26,6 +26,13 @@ DEFAULT_MS = 1000.0  # for "go" without a limit
 MOST_DEPTH = 64
 
 
+class Thought:
+    """One search, from "go" to "bestmove"."""
+
+    def __init__(self, endless: bool = False) -> None:
+        self.endless, self.stop, self.done = endless, threading.Event(), threading.Event()
+
+
 class Uci:
     """The conversation with an interface.
 
@@ -37,8 +44,9 @@ class Uci:
         self._load = load
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._printing = threading.Lock()
-        self._stop, self._idle, self._ready = threading.Event(), threading.Event(), threading.Event()
-        self._idle.set()
+        self._ready = threading.Event()
+        self._thought = Thought()
+        self._thought.done.set()
         self.thinker: Any = None
         threading.Thread(target=self._work, daemon=True).start()
 
@@ -50,7 +58,10 @@ class Uci:
                 break
             if words:
                 self._obey(words)
-        self._halt(wait=2.0)
+        else:  # the end of a script: it may want to see the answer
+            if not self._thought.endless:
+                self._thought.done.wait()
+        self._halt(self._thought, wait=2.0)
 
     def say(self, line: str) -> None:
         """Print a line, from any thread."""
@@ -67,15 +78,14 @@ class Uci:
         elif command == "isready":
             self.say("readyok")
         elif command == "stop":
-            self._halt()
+            self._halt(self._thought)
         elif command == "go":
-            self._halt()  # an interface should have said stop
-            self._stop.clear()
-            self._idle.clear()
+            self._halt(self._thought)  # an interface should have said stop
+            self._thought = thought = Thought(endless="infinite" in words or "ponder" in words)
             if not self._ready.is_set():
                 self.say("info string the search is being compiled, which happens once; please wait")
             began = time.monotonic()
-            self._jobs.put(lambda: self._go(words[1:], began))
+            self._jobs.put(lambda: self._go(words[1:], began, thought))
         elif command == "position":
             self._jobs.put(lambda: self.thinker.position(words[1:]))
         elif command == "ucinewgame":
@@ -85,11 +95,11 @@ class Uci:
         elif command not in ("debug", "register", "ponderhit"):
             self.say(f"info string unknown command {command[:40]}")
 
-    def _halt(self, wait: float = 10.0) -> None:
-        """End the search that is running; asks again and again, since it may be just about to begin."""
-        self._stop.set()
+    def _halt(self, thought: Thought, wait: float = 10.0) -> None:
+        """End a search; asks again and again, since it may be just about to begin."""
+        thought.stop.set()
         end = time.monotonic() + wait if self._ready.is_set() else 0.0  # else a search ends when it begins
-        while not self._idle.wait(0.005) and time.monotonic() < end:
+        while not thought.done.wait(0.005) and time.monotonic() < end:
             self.thinker.search.stop()
 
     def _work(self) -> None:
@@ -102,29 +112,28 @@ class Uci:
             except Exception as error:  # an engine lives on; what is wrong with a command is said
                 self.say(f"info string {' '.join(str(error).split())[:200]}")
 
-    def _go(self, words: list[str], began: float) -> None:
+    def _go(self, words: list[str], began: float, thought: Thought) -> None:
         limits = numbers_of(words)
-        infinite = "infinite" in words or "ponder" in words
         thinker = self.thinker
-        ms = None if infinite else milliseconds(words, limits, thinker.board.player() > 0, thinker.overhead)
+        ms = None if thought.endless else milliseconds(words, limits, thinker.board.player() > 0, thinker.overhead)
         timer = None
         try:
             if ms is not None:
-                timer = threading.Timer(max(0.0, began + ms / 1000 - time.monotonic()), self._halt)
+                timer = threading.Timer(max(0.0, began + ms / 1000 - time.monotonic()), self._halt, (thought,))
                 timer.daemon = True
                 timer.start()
             depth = limits.get("depth", 2 * limits["mate"] if limits.get("mate", 0) > 0 else MOST_DEPTH)
-            move = thinker.think(max(1, depth), limits.get("nodes", 0), self._stop, began, moves_of(words))
-            if infinite:
-                self._stop.wait()
+            move = thinker.think(max(1, depth), limits.get("nodes", 0), thought.stop, began, moves_of(words))
+            if thought.endless:
+                thought.stop.wait()
         except Exception as error:
             move = "0000"
             self.say(f"info string {' '.join(str(error).split())[:200]}")
         finally:
             if timer:
                 timer.cancel()
-        self._idle.set()
         self.say(f"bestmove {move}")
+        thought.done.set()
 
 
 def option(words: list[str]) -> tuple[str, str]:

@@ -270,6 +270,14 @@ def test_the_program_answers_through_a_pipe_and_quits_during_a_search():
         assert engine.wait(10) == 0
 
 
+def test_the_end_of_the_input_waits_for_the_answer():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "rlgames.uci"]
+    text = "position startpos moves e2e4\ngo depth 2\n"
+    done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, timeout=200, check=True)
+    assert done.stdout.splitlines()[-1].startswith("bestmove")
+
+
 def test_the_library_can_play_with_it(tmp_path):
     engines = pytest.importorskip("chess.engine")
     chess = pytest.importorskip("chess")
