@@ -4,16 +4,19 @@ Square = 8 * rank + file, bit = square; a1 = 0, h1 = 7, h8 = 63. Words are int64
 negative), so ``>>`` drags the sign along: use ``shift_down``. Pieces are numbered as in ``PIECES``.
 """
 
+from typing import Any, TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import compilable, count_bits, highest_bit, lowest_bit, swap_bytes
+from rlgames.compiled import count_bits, highest_bit, inlined, lowest_bit, swap_bytes
 
 __all__ = ["count_bits", "lowest_bit", "swap_bytes"]
 
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING, NONE = range(7)
 PIECES = "PNBRQK"
 Words = npt.NDArray[np.int64]
+Word: TypeAlias = Any  # one of them: int in Python, int64 in compiled code
 
 
 def signed(word: int) -> int:
@@ -27,7 +30,7 @@ RANK_1, RANK_2, RANK_7, RANK_8 = 255, 255 << 8, 255 << 48, signed(255 << 56)
 DARK = signed(0xAA55AA55AA55AA55)  # a1 and the squares of its colour
 
 
-def _leap(steps: tuple[tuple[int, int], ...], reach: int = 1) -> Words:
+def _leap(steps: tuple[tuple[Word, Word], ...], reach: int = 1) -> Words:
     """Per square the set that up to ``reach`` repetitions of ``steps`` (files, ranks) can get to; int64 ``[64]``."""
     table = np.zeros(64, np.int64)
     for square in range(64):
@@ -50,20 +53,20 @@ ABOVE = np.stack([_leap(((right, up),), 7) for right, up in _LINES], 1)  # [64, 
 BELOW = np.stack([_leap(((-right, -up),), 7) for right, up in _LINES], 1)
 
 
-@compilable
-def bit(square: int) -> int:
+@inlined
+def bit(square: int) -> Word:
     """The set of one square."""
     return np.int64(1) << square
 
 
-@compilable
-def shift_down(word: int, n: int) -> int:
+@inlined
+def shift_down(word: Word, n: int) -> Word:
     """``word`` shifted towards a1 by ``n`` bits, 1 to 63, filled up with zeros."""
     return (word >> n) & ~(np.int64(-1) << (64 - n))
 
 
-@compilable
-def slide(square: int, line: int, occupied: int) -> int:
+@inlined
+def slide(square: int, line: int, occupied: Word) -> Word:
     """Squares seen along one line: from the nearest piece below to the nearest one above.
 
     2 x (lowest bit above) - (highest bit below) has its ones exactly there ("obstruction difference", M. Hoffmann).
@@ -74,14 +77,14 @@ def slide(square: int, line: int, occupied: int) -> int:
     return (2 * (upper & -upper) - lower) & (below | above)
 
 
-@compilable
-def bishop_attacks(square: int, occupied: int) -> int:
+@inlined
+def bishop_attacks(square: int, occupied: Word) -> Word:
     """Squares that a bishop attacks."""
     return slide(square, 2, occupied) | slide(square, 3, occupied)
 
 
-@compilable
-def rook_attacks(square: int, occupied: int) -> int:
+@inlined
+def rook_attacks(square: int, occupied: Word) -> Word:
     """Squares that a rook attacks."""
     return slide(square, 0, occupied) | slide(square, 1, occupied)
 

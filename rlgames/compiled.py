@@ -43,7 +43,16 @@ OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "
 
 def compilable(function: F) -> F:
     """Let compiled code call ``function``; in Python it stays what it is."""
-    overload(function, jit_options=OPTIONS)(_chooser(function, lambda *args: _bare(function)))
+    return _compilable(function, OPTIONS)
+
+
+def inlined(function: F) -> F:
+    """The same, with the text of ``function`` in place of every call: where calls with many arguments cost too much."""
+    return _compilable(function, OPTIONS | {"forceinline": True})
+
+
+def _compilable(function: F, options: dict[str, Any]) -> F:
+    overload(function, jit_options=options)(_chooser(function, lambda *args: _bare(function)))
     return function
 
 
@@ -173,7 +182,7 @@ def _package_texts() -> bytes:
     """All texts of the package but those of programs, which handle configurations and compile nothing."""
     texts = [file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py"))]
     versions = f"{numba.__version__} {torch.__version__} {numba.config.BOUNDSCHECK}".encode()
-    return versions + b"".join(text for text in texts if b"import DictConfig" not in text)
+    return versions + b"".join(text for text in texts if b"import DictConfig" not in text)  # two words: not this text
 
 
 @functools.cache

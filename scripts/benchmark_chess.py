@@ -9,7 +9,7 @@ import numpy as np
 
 from rlgames.compiled import compile_function
 from rlgames.features.chess import SIZE, start_values
-from rlgames.games.chess import MOST_MOVES, START, Board, generate, play
+from rlgames.games.chess import MOST_MOVES, START, Board, checkers, generate, play
 from rlgames.search import Limits, Search
 from rlgames.search.alphabeta import static
 
@@ -28,7 +28,7 @@ def walk(b, depth):
     if depth == 0:
         return 0
     moves = np.empty(MOST_MOVES, np.int64)
-    n = total = generate(b, moves, False)
+    n = total = generate(b, checkers(b), moves, False)
     for k in range(n):
         total += walk(play(b, moves[k]), depth - 1)
     return total
@@ -39,7 +39,7 @@ def evaluations(memory, b, n):
     """Sum of ``n`` evaluations of the positions after the moves of ``b``."""
     s, total = memory[0], 0
     moves = np.empty(MOST_MOVES, np.int64)
-    count = generate(b, moves, False)
+    count = generate(b, checkers(b), moves, False)
     for k in range(n):
         total += static(s, play(b, moves[k % count]))
     return total

@@ -7,7 +7,7 @@ import pytest
 
 from rlgames.build import build, load
 from rlgames.compiled import compile_function
-from rlgames.games.chess import MOST_MOVES, START, Board, Chess, complete, drawn, generate, play, repetitions
+from rlgames.games.chess import MOST_MOVES, START, Board, Chess, checkers, complete, drawn, generate, play, repetitions
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 PERFT = [  # published numbers of move sequences
@@ -24,7 +24,7 @@ PERFT = [  # published numbers of move sequences
 @compile_function
 def perft(board, depth):
     moves = np.empty(MOST_MOVES, np.int64)
-    n = generate(board, moves, False)
+    n = generate(board, checkers(board), moves, False)
     if depth == 1:
         return n
     total = 0
@@ -36,7 +36,7 @@ def perft(board, depth):
 @compile_function
 def captures(board):
     moves = np.empty(MOST_MOVES, np.int64)
-    return moves[: generate(board, moves, True)]
+    return moves[: generate(board, checkers(board), moves, True)]
 
 
 @pytest.mark.parametrize(("fen", "depth", "number"), PERFT)
@@ -204,7 +204,7 @@ BAD_FEN = [
 
 @pytest.mark.parametrize(("text", "wrong"), BAD_FEN)
 def test_a_bad_fen_is_answered_with_one_sentence(text, wrong):
-    with pytest.raises(ValueError, match="^FEN ") as error:
+    with pytest.raises(ValueError, match=r"^FEN ") as error:
         Board.from_fen(text)
     assert wrong in str(error.value)
     assert "\n" not in str(error.value)

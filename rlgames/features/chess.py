@@ -2,8 +2,8 @@
 
 ``J(board) = sum of coefficient[i] x count[i]``; terms are counted for White and, on the board turned upside down, for
 Black, and the difference counts, so that a position with colours exchanged has exactly the negative value. Counts of
-middlegame and endgame coefficients carry the share of the stage: phase / 24 and 1 - phase / 24, with knights and bishops
-on the board counting 1, rooks 2 and queens 4.
+middlegame and endgame coefficients carry the share of the stage: phase / 24 and 1 - phase / 24, with knights and
+bishops on the board counting 1, rooks 2 and queens 4.
 
 Inside the search J is a whole number of 1 / (24 x 2^14) pawns: coefficients are rounded to 2^-14 pawns, middlegame and
 endgame sums share one 64-bit word, and the value of a position does not depend on any order of additions.
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.bitboards import count_bits, swap_bytes
-from rlgames.compiled import compilable, compile_function, value
+from rlgames.bitboards import Word, count_bits, swap_bytes
+from rlgames.compiled import compile_function, inlined, value
 from rlgames.features.chess_pawns import passed_pawns, pawn_structure
 from rlgames.features.chess_pieces import View, king_and_undefended, pieces, views
 from rlgames.features.chess_terms import FULL_PHASE, N_MATERIAL, N_TERMS, NAMES, SIZE, TEMPO
@@ -37,7 +37,7 @@ class Coefficients(NamedTuple):
 
     packed: Terms
 
-    def note(self, term: int, count: int) -> int:
+    def note(self, term: int, count: int) -> Word:
         """``count`` times the coefficients of ``term``, packed."""
         return self.packed[term] * count
 
@@ -49,28 +49,28 @@ class Counter(NamedTuple):
     counts: Terms
     sign: int
 
-    def note(self, term: int, count: int) -> int:
+    def note(self, term: int, count: int) -> Word:
         """Count ``term`` ``count`` times more."""
         self.counts[term] += self.sign * count
         return 0
 
 
-@compilable
+@inlined
 def phase(b: Any) -> int:
     """Share of the middlegame in 1 / ``FULL_PHASE``, from the pieces on the board."""
     return min(count_bits(b.knights | b.bishops) + 2 * count_bits(b.rooks) + 4 * count_bits(b.queens), FULL_PHASE)
 
 
-@compilable
-def pawn_sum(white: Any, black: Any, v: View, w: View) -> tuple[int, int, int]:
+@inlined
+def pawn_sum(white: Any, black: Any, v: View, w: View) -> tuple[Word, Word, Word]:
     """Packed sum over the pawns from White's view, and the passed pawns that White and that Black sees."""
     sum_white, passed_white = pawn_structure(white, v.pawns & v.own, v.pawns & v.their)
     sum_black, passed_black = pawn_structure(black, w.pawns & w.own, w.pawns & w.their)
     return sum_white - sum_black, passed_white, passed_black
 
 
-@compilable
-def piece_sum(white: Any, black: Any, v: View, w: View, passed_white: int, passed_black: int) -> int:
+@inlined
+def piece_sum(white: Any, black: Any, v: View, w: View, passed_white: Word, passed_black: Word) -> Word:
     """Packed sum over all but the pawn structure from White's view."""
     sum_white, attacks_white = pieces(white, v)
     sum_black, attacks_black = pieces(black, w)
@@ -81,15 +81,15 @@ def piece_sum(white: Any, black: Any, v: View, w: View, passed_white: int, passe
     return total - king_and_undefended(black, w, attacks_black, swap_bytes(attacks_white))
 
 
-@compilable
-def interpolate(total: int, phase: int) -> int:
+@inlined
+def interpolate(total: Word, phase: int) -> Word:
     """J in 1 / ``PAWN`` pawns from a packed sum."""
     middlegame = np.int64(np.int32(total))
     return middlegame * phase + (total - middlegame >> 32) * (FULL_PHASE - phase)
 
 
-@compilable
-def evaluation(c: Coefficients, b: Any) -> int:
+@inlined
+def evaluation(c: Coefficients, b: Any) -> Word:
     """J of ``b`` from White's view in 1 / ``PAWN`` pawns."""
     v, w = views(b)
     pawns, passed_white, passed_black = pawn_sum(c, c, v, w)
@@ -107,7 +107,7 @@ def pack(coefficients: Floats, packed: Terms) -> None:
 
 
 @compile_function
-def evaluate_packed(packed: Terms, b: Any) -> int:
+def evaluate_packed(packed: Terms, b: Any) -> Word:
     """J of ``b`` from White's view in 1 / ``PAWN`` pawns."""
     return evaluation(Coefficients(packed), b)
 
@@ -118,7 +118,8 @@ def write_features(b: Any, indices: npt.NDArray[np.int32], counts: Floats, terms
 
     Args:
         b: the position.
-        indices, counts: ``[SIZE]``, filled from the beginning.
+        indices: ``[SIZE]``, filled from the beginning.
+        counts: ``[SIZE]``, filled likewise.
         terms: ``[N_TERMS]``, overwritten.
     """
     terms[:] = 0

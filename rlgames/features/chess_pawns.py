@@ -1,13 +1,13 @@
 """Pawn structure, and passed pawns among the pieces; always for the player who moves up the board.
 
-Functions take a ``View`` and a sink. ``sink.note(term, count)`` either looks the coefficient up, or counts; so the text is
-one for the evaluation and for the features.
+Functions take a ``View`` and a sink. ``sink.note(term, count)`` either looks the coefficient up, or counts; so the
+text is one for the evaluation and for the features.
 """
 
 from typing import Any
 
-from rlgames.bitboards import NOT_A, NOT_H, bit, count_bits, lowest_bit, shift_down
-from rlgames.compiled import compilable
+from rlgames.bitboards import NOT_A, NOT_H, Word, bit, count_bits, lowest_bit, shift_down
+from rlgames.compiled import inlined
 from rlgames.features.chess_terms import (
     BACKWARD,
     BACKWARD_OPEN,
@@ -30,48 +30,48 @@ from rlgames.features.chess_terms import (
 )
 
 
-@compilable
-def east(squares: int) -> int:
+@inlined
+def east(squares: Word) -> Word:
     """The squares to the right of ``squares``."""
     return (squares & NOT_H) << 1
 
 
-@compilable
-def west(squares: int) -> int:
+@inlined
+def west(squares: Word) -> Word:
     """The squares to the left of ``squares``."""
     return shift_down(squares & NOT_A, 1)
 
 
-@compilable
-def beside(squares: int) -> int:
+@inlined
+def beside(squares: Word) -> Word:
     """The squares to the left and right of ``squares``."""
     return east(squares) | west(squares)
 
 
-@compilable
-def above(squares: int) -> int:
+@inlined
+def above(squares: Word) -> Word:
     """``squares`` and all in front of them."""
     squares |= squares << 8
     squares |= squares << 16
     return squares | squares << 32
 
 
-@compilable
-def below(squares: int) -> int:
+@inlined
+def below(squares: Word) -> Word:
     """``squares`` and all behind them."""
     squares |= shift_down(squares, 8)
     squares |= shift_down(squares, 16)
     return squares | shift_down(squares, 32)
 
 
-@compilable
+@inlined
 def distance(a: int, b: int) -> int:
     """King moves between two squares."""
     return max(abs((a & 7) - (b & 7)), abs((a >> 3) - (b >> 3)))
 
 
-@compilable
-def pawn_structure(sink: Any, own: int, their: int) -> tuple[int, int]:
+@inlined
+def pawn_structure(sink: Any, own: Word, their: Word) -> tuple[Word, Word]:
     """Sum of the terms that depend on pawns alone, and the passed pawns.
 
     Args:
@@ -110,8 +110,8 @@ def pawn_structure(sink: Any, own: int, their: int) -> tuple[int, int]:
     return total, passed
 
 
-@compilable
-def passed_pawns(sink: Any, v: Any, passed: int, their_passed: int) -> int:
+@inlined
+def passed_pawns(sink: Any, v: Any, passed: Word, their_passed: Word) -> Word:
     """Sum of the terms of passed pawns and the pieces around them; ``their_passed`` move down."""
     total = sink.note(ROOK_BEHIND_OWN, count_bits(v.rooks & v.own & below(passed)))
     total += sink.note(ROOK_BEHIND_ENEMY, count_bits(v.rooks & v.own & above(their_passed)))

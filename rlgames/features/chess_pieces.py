@@ -11,15 +11,15 @@ from rlgames.bitboards import (
     KNIGHT_ATTACKS,
     RANK_7,
     RANK_8,
+    Word,
     bishop_attacks,
-    bit,
     count_bits,
     lowest_bit,
     rook_attacks,
     shift_down,
     swap_bytes,
 )
-from rlgames.compiled import compilable
+from rlgames.compiled import inlined
 from rlgames.features import chess_terms as t
 from rlgames.features.chess_pawns import above, below, beside
 
@@ -46,7 +46,7 @@ class View(NamedTuple):
     waits: int
 
 
-@compilable
+@inlined
 def views(b: Any) -> tuple[View, View]:
     """What White and what Black sees of ``b``."""
     white = View(
@@ -61,37 +61,48 @@ def views(b: Any) -> tuple[View, View]:
     return white, black
 
 
-@compilable
-def pieces(sink: Any, v: View) -> tuple[int, int]:
+@inlined
+def pieces(sink: Any, v: View) -> tuple[Word, Word]:
     """Sum of the terms of knights to king and of their threats, and all squares attacked by them but the king's."""
     own_pawns, occupied = v.own & v.pawns, v.own | v.their
     own_support, guarded = beside(own_pawns) << 8, shift_down(beside(v.their & v.pawns), 8)
     free, their_king = ~(v.own | guarded), lowest_bit(v.kings & v.their)
     zone = KING_ATTACKS[their_king] | v.kings & v.their
     outposts = own_support & ~below(guarded) & 0x0000FFFFFF000000
-    total, near, every = np.int64(0), 0, own_support
+    total, near = np.int64(0), 0
     knights, bishops, rooks, queens = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
-    rest = v.own & ~(v.pawns | v.kings)
+    rest = v.own & v.knights
     while rest:
         square = lowest_bit(rest)
+        attacks = KNIGHT_ATTACKS[square]
+        knights |= attacks
+        near += attacks & zone != 0
+        total += piece(sink, 0, t.MOBILITY[0], square, attacks, free, zone)
         rest &= rest - 1
-        if v.knights >> square & 1:
-            kind, attacks = 1, KNIGHT_ATTACKS[square]
-            knights |= attacks
-        elif v.bishops >> square & 1:
-            kind, attacks = 2, bishop_attacks(square, occupied)
-            bishops |= attacks
-        elif v.rooks >> square & 1:
-            kind, attacks = 3, rook_attacks(square, occupied)
-            rooks |= attacks
-        else:
-            kind, attacks = 4, bishop_attacks(square, occupied) | rook_attacks(square, occupied)
-            queens |= attacks
-        total += sink.note(t.PIECE_SQUARE + 64 * (kind - 1) + square, 1)
-        total += sink.note(t.MOBILITY[kind - 1] + count_bits(attacks & free), 1)
-        if attacks & zone:
-            near += 1
-            total += sink.note(t.KING_HITS + kind - 1, count_bits(attacks & zone))
+    rest = v.own & v.bishops
+    while rest:
+        square = lowest_bit(rest)
+        attacks = bishop_attacks(square, occupied)
+        bishops |= attacks
+        near += attacks & zone != 0
+        total += piece(sink, 1, t.MOBILITY[1], square, attacks, free, zone)
+        rest &= rest - 1
+    rest = v.own & v.rooks
+    while rest:
+        square = lowest_bit(rest)
+        attacks = rook_attacks(square, occupied)
+        rooks |= attacks
+        near += attacks & zone != 0
+        total += piece(sink, 2, t.MOBILITY[2], square, attacks, free, zone)
+        rest &= rest - 1
+    rest = v.own & v.queens
+    while rest:
+        square = lowest_bit(rest)
+        attacks = bishop_attacks(square, occupied) | rook_attacks(square, occupied)
+        queens |= attacks
+        near += attacks & zone != 0
+        total += piece(sink, 3, t.MOBILITY[3], square, attacks, free, zone)
+        rest &= rest - 1
     total += sink.note(t.KING_ATTACKERS + min(near, 7), 1)
     total += minor_pieces(sink, v, outposts, knights)
     total += heavy_pieces(sink, v, rooks)
@@ -100,8 +111,15 @@ def pieces(sink: Any, v: View) -> tuple[int, int]:
     return total, own_support | knights | bishops | rooks | queens
 
 
-@compilable
-def minor_pieces(sink: Any, v: View, outposts: int, knight_attacks: int) -> int:
+@inlined
+def piece(sink: Any, kind: int, mobility: int, square: int, attacks: Word, free: Word, zone: Word) -> Word:
+    """Sum of the terms of one knight (``kind`` 0) to queen (3): place, mobility, attacks near the enemy king."""
+    total = sink.note(t.PIECE_SQUARE + 64 * kind + square, 1) + sink.note(mobility + count_bits(attacks & free), 1)
+    return total + sink.note(t.KING_HITS + kind, count_bits(attacks & zone))
+
+
+@inlined
+def minor_pieces(sink: Any, v: View, outposts: Word, knight_attacks: Word) -> Word:
     """Sum of the terms of knights and bishops but for their places and mobility."""
     pawns, knights, bishops = v.own & v.pawns, v.own & v.knights, v.own & v.bishops
     n_pawns, n_knights, n_bishops = count_bits(pawns), count_bits(knights), count_bits(bishops)
@@ -120,8 +138,8 @@ def minor_pieces(sink: Any, v: View, outposts: int, knight_attacks: int) -> int:
     return total
 
 
-@compilable
-def heavy_pieces(sink: Any, v: View, rook_attacked: int) -> int:
+@inlined
+def heavy_pieces(sink: Any, v: View, rook_attacked: Word) -> Word:
     """Sum of the terms of rooks and queens but for their places and mobility."""
     pawns, rooks, queens = v.own & v.pawns, v.own & v.rooks, v.own & v.queens
     total = sink.note(t.MATERIAL + 3, count_bits(rooks)) + sink.note(t.MATERIAL + 4, count_bits(queens))
@@ -141,8 +159,8 @@ def heavy_pieces(sink: Any, v: View, rook_attacked: int) -> int:
     return total
 
 
-@compilable
-def checks(sink: Any, v: View, safe: int, king: int, knights: int, bishops: int, rooks: int, queens: int) -> int:
+@inlined
+def checks(sink: Any, v: View, safe: Word, king: int, knights: Word, bishops: Word, rooks: Word, queens: Word) -> Word:
     """Sum of the terms of checks on ``safe`` squares to the enemy ``king`` by the attacks of pieces."""
     occupied = v.own | v.their
     diagonal, straight = bishop_attacks(king, occupied) & safe, rook_attacks(king, occupied) & safe
@@ -152,8 +170,8 @@ def checks(sink: Any, v: View, safe: int, king: int, knights: int, bishops: int,
     return total + sink.note(t.KING_CHECKS + 3, count_bits((diagonal | straight) & queens))
 
 
-@compilable
-def threats(sink: Any, v: View, pawn_attacks: int, guarded: int, minors: int, rooks: int) -> int:
+@inlined
+def threats(sink: Any, v: View, pawn_attacks: Word, guarded: Word, minors: Word, rooks: Word) -> Word:
     """Sum of the terms of attacks on enemy pieces; ``guarded`` squares are attacked by enemy pawns."""
     empty = ~(v.own | v.their)
     blocked = v.own & v.pawns & ~shift_down(empty, 8)
@@ -171,17 +189,23 @@ def threats(sink: Any, v: View, pawn_attacks: int, guarded: int, minors: int, ro
     return total
 
 
-@compilable
-def threat_by(sink: Any, v: View, term: int, first: int, attacks: int) -> int:
+@inlined
+def threat_by(sink: Any, v: View, term: int, first: int, attacks: Word) -> Word:
     """Sum of the terms from ``term`` on for ``attacks`` on enemy pawns (if ``first`` is 0) to queens."""
     attacked = attacks & v.their
     total = sink.note(term, count_bits(attacked & v.pawns)) if first == 0 else np.int64(0)
-    total += sink.note(term + 1, count_bits(attacked & v.knights)) + sink.note(term + 2, count_bits(attacked & v.bishops))
-    return total + sink.note(term + 3, count_bits(attacked & v.rooks)) + sink.note(term + 4, count_bits(attacked & v.queens))
+    total += sink.note(term + 1, count_bits(attacked & v.knights)) + sink.note(
+        term + 2, count_bits(attacked & v.bishops)
+    )
+    return (
+        total
+        + sink.note(term + 3, count_bits(attacked & v.rooks))
+        + sink.note(term + 4, count_bits(attacked & v.queens))
+    )
 
 
-@compilable
-def king_and_undefended(sink: Any, v: View, attacks: int, their_attacks: int) -> int:
+@inlined
+def king_and_undefended(sink: Any, v: View, attacks: Word, their_attacks: Word) -> Word:
     """Sum of the terms of the own king, and of what enemy pieces do not defend.
 
     ``attacks`` are those of all own pieces, ``their_attacks`` those of all enemy pieces, both without the kings'.

@@ -1,8 +1,8 @@
 """Alpha-beta search with iterative deepening; its value is the evaluation of the last position of its best line.
 
-Principal variation search: the first move gets the full window, the others a window of no width and the full one only if
-they prove better. Positions in the full window are never cut short by the hash table, so the principal variation reaches
-down to the quiet position whose evaluation is the value of the root: the leaf of TD-Leaf.
+Principal variation search: the first move gets the full window, the others a window of no width and the full one only
+if they prove better. Positions in the full window are never cut short by the hash table, so the principal variation
+reaches down to the quiet position whose evaluation is the value of the root: the leaf of TD-Leaf.
 
 Scores in compiled code are for the player to move, in 1 / ``PAWN`` pawns; mate in n plies is MATE - n.
 """
@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import compilable, compile_function
+from rlgames.compiled import compile_function, inlined
 from rlgames.features.chess import PAWN, Coefficients, interpolate, pawn_sum, phase, piece_sum
 from rlgames.features.chess_pieces import views
-from rlgames.games.chess import Board, checkers, drawn, generate, legal_moves, play
+from rlgames.games.chess import Board, checkers, drawn, generate, legal_moves, pass_move, play, sides
 from rlgames.search.memory import (
     EXACT,
     LOWER,
@@ -30,7 +30,7 @@ from rlgames.search.memory import (
     entry_score,
     store,
 )
-from rlgames.search.ordering import BAD, order, pick, rank_of, remember_quiet
+from rlgames.search.ordering import MOST_HISTORY, order, pick, rank_of, remember_quiet
 
 MATE, INFINITE = 1 << 30, 1 << 31
 MOST_SCORE = 1 << 29  # evaluations are cut off here (1365 pawns)
@@ -59,7 +59,7 @@ class Found(NamedTuple):
     depth: int
 
 
-@compilable
+@compile_function
 def static(s: Any, b: Board) -> int:
     """The evaluation for the player to move; sums over pawns are remembered."""
     v, w = views(b)
@@ -72,29 +72,32 @@ def static(s: Any, b: Board) -> int:
         s.pawns[place, 3], s.pawns[place, 4] = passed_white, passed_black
     total = piece_sum(c, c, v, w, s.pawns[place, 3], s.pawns[place, 4]) + s.pawns[place, 2]
     score = min(max(interpolate(total, phase(b)), -MOST_SCORE), MOST_SCORE)
-    return -score if b.ply & 1 else score
+    return -score if b.ply & 1 else score  # type: ignore[no-any-return]
 
 
-@compilable
+@inlined
 def repeated(s: Any, b: Board, ply: int) -> bool:
-    """Whether ``b`` stood on the board before: once since the root, or twice with the game before it."""
+    """Whether ``b`` stood on the board before: once from the root on, or twice in the game before it.
+
+    Who can come back once can come back twice; but what the players did before the root is no proof of that.
+    """
     here, count = s.root + ply, 0
     for k in range(here - 4, max(here - b.clock, 0) - 1, -2):
         if s.keys[k] == b.key:
             count += 1
-            if k > s.root or count > 1:
+            if k >= s.root or count > 1:
                 return True
     return False
 
 
-@compilable
+@inlined
 def end_line(s: Any, ply: int, judged: int, score: int) -> int:
     """``score``, with the principal variation ending at ``ply``, in an evaluation if ``judged`` is 1."""
     s.length[ply], s.judged[ply] = 0, judged
     return score
 
 
-@compilable
+@inlined
 def extend_line(s: Any, ply: int, move: int) -> None:
     """The principal variation at ``ply`` is ``move`` and what follows it."""
     n = s.length[ply + 1]
@@ -104,34 +107,37 @@ def extend_line(s: Any, ply: int, move: int) -> None:
     s.length[ply], s.judged[ply] = n + 1, s.judged[ply + 1]
 
 
-@compilable
+@inlined
 def must_stop(s: Any) -> bool:
     """Whether the search has to unwind."""
     if s.stop or s.nodes >= s.node_limit:
         s.aborted = 1
-    return s.aborted != 0
+    return s.aborted != 0  # type: ignore[no-any-return]
 
 
 @compile_function
-def quiescence(s: Any, b: Board, ply: int, alpha: int, beta: int) -> int:
+def quiescence(s: Any, b: Board, checks: int, ply: int, alpha: int, beta: int) -> int:
     """The score after captures that lose no material and promotions; out of check after all moves."""
     s.nodes += 1
     if drawn(b):
         return end_line(s, ply, 0, 0)
-    check = checkers(b) != 0
+    check = checks != 0
     best = -MATE + ply if check and ply < MOST_PLIES - 1 else static(s, b)
     end_line(s, ply, 0 if check else 1, best)
-    if ply == MOST_PLIES - 1 or best >= beta and not check or must_stop(s):
+    if ply == MOST_PLIES - 1 or (best >= beta and not check) or must_stop(s):
         return best
     alpha = max(alpha, best)
-    n = generate(b, s.moves[ply], not check)
+    n = generate(b, checks, s.moves[ply], not check)
     order(s, b, ply, n, 0)
     for k in range(n):
-        picked = pick(s, ply, k, n)
+        picked = pick(s, b, ply, k, n)
         if not check and rank_of(picked) < 0:
             break
         move = picked & 0x7FFF
-        score = -quiescence(s, play(b, move), ply + 1, -beta, -alpha)
+        after = play(b, move)
+        score = -quiescence(s, after, checkers(after), ply + 1, -beta, -alpha)
+        if s.aborted:
+            break
         if score > best:
             best = score
             if score > alpha:
@@ -145,30 +151,44 @@ def quiescence(s: Any, b: Board, ply: int, alpha: int, beta: int) -> int:
 @compile_function
 def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int, alpha: int, beta: int) -> int:
     """The score after ``depth`` half-moves, exact between ``alpha`` and ``beta``, else a bound."""
-    check = checkers(b) != 0
+    checks = checkers(b)
+    check = checks != 0
     depth += check
+    if ply > 0 and repeated(s, b, ply):
+        s.nodes += 1
+        return end_line(s, ply, 0, 0)
     if depth <= 0 or ply == MOST_PLIES - 1:
-        return quiescence(s, b, ply, alpha, beta)
+        return quiescence(s, b, checks, ply, alpha, beta)  # type: ignore[no-any-return]
     s.nodes += 1
     end_line(s, ply, 0, 0)
-    if must_stop(s) or ply > 0 and (drawn(b) or repeated(s, b, ply)):
+    if must_stop(s) or (ply > 0 and drawn(b)):
         return 0
     key, found = table[b.key & (len(table) - 1), 0], table[b.key & (len(table) - 1), 1]
     hint = entry_move(found) if key == b.key else 0
     if key == b.key and beta - alpha == 1 and known(s, found, depth, ply, alpha, beta):
         return from_table(entry_score(found), ply)
-    n = generate(b, s.moves[ply], False)
+    if may_pass(s, b, check, depth, ply, beta - alpha) and static(s, b) >= beta:
+        s.passed[ply], s.keys[s.root + ply] = 1, b.key
+        score = -negamax(s, table, pass_move(b), depth - 3 - depth // 6, ply + 1, -beta, 1 - beta)
+        s.passed[ply] = 0
+        if score >= beta and abs(score) < MATE_SCORE:
+            return end_line(s, ply, 0, beta)
+    n = generate(b, checks, s.moves[ply], False)
     if n == 0:
         return -MATE + ply if check else 0
     order(s, b, ply, n, hint)
     s.keys[s.root + ply] = b.key
     best, best_move, lowest = -INFINITE, 0, alpha
     for k in range(n):
-        move = pick(s, ply, k, n) & 0x7FFF
+        picked = pick(s, b, ply, k, n)
+        move = picked & 0x7FFF
         after = play(b, move)
         if k > 0:
-            score = -negamax(s, table, after, depth - 1, ply + 1, -alpha - 1, -alpha)
-        if k == 0 or alpha < score < beta and beta - alpha > 1:
+            less = reduction(s, depth, k, check, rank_of(picked))
+            score = -negamax(s, table, after, depth - 1 - less, ply + 1, -alpha - 1, -alpha)
+            if less and score > alpha:
+                score = -negamax(s, table, after, depth - 1, ply + 1, -alpha - 1, -alpha)
+        if k == 0 or (alpha < score < beta and beta - alpha > 1):
             score = -negamax(s, table, after, depth - 1, ply + 1, -beta, -alpha)
         if s.aborted:
             return 0
@@ -188,28 +208,44 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
     return best
 
 
-@compilable
+@inlined
+def may_pass(s: Any, b: Board, check: bool, depth: int, ply: int, width: int) -> bool:
+    """Whether to try if the position is so good that even a null move would do; not where pieces might have to move."""
+    own, _ = sides(b)
+    quiet = not check and width == 1 and s.passed[ply - 1] == 0
+    return s.selective != 0 and depth >= 3 and ply > 0 and quiet and own & ~(b.pawns | b.kings) != 0
+
+
+@inlined
+def reduction(s: Any, depth: int, k: int, check: bool, rank: int) -> int:
+    """By how much to search move number ``k`` less deeply at first: quiet moves without a name for themselves."""
+    if not s.selective or check or depth < 3 or k < 4 or rank > MOST_HISTORY:
+        return 0
+    return 1 + (k > 12 and depth > 4)
+
+
+@inlined
 def known(s: Any, entry: int, depth: int, ply: int, alpha: int, beta: int) -> bool:
     """Whether the hash table answers the question if the score lies above ``alpha`` or below ``beta``."""
-    if s.table_use == 0 or entry_depth(entry) < depth or s.table_use == 1 and entry_depth(entry) > depth:
+    if s.table_use == 0 or entry_depth(entry) < depth or (s.table_use == 1 and entry_depth(entry) > depth):
         return False
     score, bound = from_table(entry_score(entry), ply), entry_bound(entry)
-    return bound == EXACT or bound == LOWER and score >= beta or bound == UPPER and score <= alpha
+    return bound == EXACT or (bound == LOWER and score >= beta) or (bound == UPPER and score <= alpha)
 
 
-@compilable
+@inlined
 def to_table(score: int, ply: int) -> int:
     """Mates count from the position at hand in the table, and from the root in the search."""
     return score + ply if score > MATE_SCORE else score - ply if score < -MATE_SCORE else score
 
 
-@compilable
+@inlined
 def from_table(score: int, ply: int) -> int:
     """The opposite of ``to_table``."""
     return score - ply if score > MATE_SCORE else score + ply if score < -MATE_SCORE else score
 
 
-@compilable
+@inlined
 def keep_line(s: Any, score: int, depth: int) -> None:
     """The principal variation at the root is the best answer so far."""
     s.best_score, s.best_depth, s.best_judged, s.best_length = score, depth, s.judged[0], s.length[0]
@@ -218,9 +254,7 @@ def keep_line(s: Any, score: int, depth: int) -> None:
 
 
 @compile_function
-def search_position(
-    state: State, b: Board, keys: npt.NDArray[np.int64], n_keys: int, nodes: int, depth: int
-) -> Found:
+def search_position(state: State, b: Board, keys: npt.NDArray[np.int64], n_keys: int, nodes: int, depth: int) -> Found:
     """Search ``b``, in which there must be a legal move.
 
     Args:
@@ -242,7 +276,7 @@ def search_position(
             if s.aborted or low < value < high:
                 break
             low, high = (-INFINITE, high) if value <= low else (low, INFINITE)
-        if s.aborted or abs(value) > MATE_SCORE and MATE - abs(value) <= d:
+        if s.aborted or (abs(value) > MATE_SCORE and MATE - abs(value) <= d):
             break
         score = value
     leaf = b
@@ -251,7 +285,7 @@ def search_position(
     return Found(s.best_line[0], s.best_score, leaf, s.best_judged != 0, s.nodes, s.best_depth)
 
 
-@compilable
+@inlined
 def begin(s: Any, b: Board, keys: npt.NDArray[np.int64], n_keys: int) -> None:
     """Prepare a search of ``b``."""
     s.root = min(n_keys, b.clock, MOST_KEYS)
@@ -259,7 +293,7 @@ def begin(s: Any, b: Board, keys: npt.NDArray[np.int64], n_keys: int) -> None:
         s.keys[k] = keys[n_keys - s.root + k]
     s.nodes, s.aborted, s.age = 0, 0, s.age + 1 & 127
     for ply in range(MOST_PLIES):
-        s.killers[ply, 0], s.killers[ply, 1] = 0, 0
+        s.killers[ply, 0], s.killers[ply, 1], s.passed[ply] = 0, 0, 0
     for k in range(4096):
         s.history[0, k], s.history[1, k] = s.history[0, k] // 8, s.history[1, k] // 8
     s.best_line[0], s.best_length, s.best_score, s.best_judged, s.best_depth = legal_moves(b)[0], 0, 0, 0, 0

@@ -27,6 +27,9 @@ class Limits(NamedTuple):
     ms: float = 0
 
 
+DEFAULT = Limits(depth=4)
+
+
 class Result(NamedTuple):
     """What a search found.
 
@@ -93,7 +96,7 @@ class Search:
         for name in ("history", "pawns", "age"):
             self.state.memory[name] = 0
 
-    def run(self, board: Board, history_keys: Sequence[int] = (), limits: Limits = Limits(depth=4)) -> Result:
+    def run(self, board: Board, history_keys: Sequence[int] = (), limits: Limits = DEFAULT) -> Result:
         """Search ``board``.
 
         Args:

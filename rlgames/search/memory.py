@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import compilable
+from rlgames.compiled import inlined
 from rlgames.features.chess_terms import N_TERMS
 from rlgames.games.chess import MOST_MOVES
 
@@ -26,6 +26,7 @@ MEMORY = np.dtype(
         ("keys", "i8", MOST_KEYS + MOST_PLIES),
         ("packed", "i8", N_TERMS),  # coefficients
         ("moves", "i8", (MOST_PLIES, MOST_MOVES)),  # order << 16 | move
+        ("passed", "i8", MOST_PLIES),  # 1 where a null move was made
         ("killers", "i8", (MOST_PLIES, 2)),
         ("history", "i8", (2, 4096)),  # by colour and from | to << 6
         ("line", "i8", (MOST_PLIES, MOST_PLIES)),  # principal variation from each ply on
@@ -58,31 +59,31 @@ class State(NamedTuple):
 EXACT, LOWER, UPPER = 1, 2, 3  # what a score in the hash table is
 
 
-@compilable
+@inlined
 def entry_move(data: int) -> int:
     """The best move of an entry, or 0."""
     return data & 0x7FFF
 
 
-@compilable
+@inlined
 def entry_depth(data: int) -> int:
     """The depth of an entry."""
     return data >> 15 & 255
 
 
-@compilable
+@inlined
 def entry_bound(data: int) -> int:
     """What the score of an entry is."""
     return data >> 23 & 3
 
 
-@compilable
+@inlined
 def entry_score(data: int) -> int:
     """The score of an entry."""
     return data >> 32
 
 
-@compilable
+@inlined
 def store(table: npt.NDArray[np.int64], key: int, age: int, move: int, depth: int, bound: int, score: int) -> None:
     """Keep an entry, unless a deeper one of the same search is in its place."""
     place = key & (len(table) - 1)
@@ -93,7 +94,7 @@ def store(table: npt.NDArray[np.int64], key: int, age: int, move: int, depth: in
     table[place, 1] = move | depth << 15 | bound << 23 | age << 25 | score << 32
 
 
-@compilable
+@inlined
 def forget(s: Any, table: npt.NDArray[np.int64]) -> None:
     """Forget what was found with other coefficients, and what would make searches depend on those before them."""
     table[:] = 0
