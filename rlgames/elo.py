@@ -14,7 +14,7 @@ from rlgames.evaluation import wilson
 
 def elo(score: float) -> float:
     """Elo difference D at which the expected score 1 / (1 + 10^(-D/400)) is ``score``; infinite at 0 and 1."""
-    if score <= 0 or score >= 1:
+    if not 1e-9 < score < 1 - 1e-9:
         return math.copysign(math.inf, score - 0.5)
     return 400 * math.log10(score / (1 - score))
 
@@ -22,6 +22,13 @@ def elo(score: float) -> float:
 def expected_score(difference: float) -> float:
     """Expected score of the player who is ``difference`` Elo stronger."""
     return 1 / (1 + 10 ** (-difference / 400))
+
+
+def in_words(low: float, middle: float, high: float) -> str:
+    """An Elo difference with its interval; after a clean sweep only the bound that there is."""
+    if math.isinf(middle):
+        return f"above {low:+.0f}" if middle > 0 else f"below {high:+.0f}"
+    return f"{middle:+.0f} [{low:+.0f}, {high:+.0f}]"
 
 
 class Pairs(NamedTuple):
@@ -77,16 +84,12 @@ class Pairs(NamedTuple):
         return 0.5 * (1 + math.erf((self.score - 0.5) * math.sqrt(max(1, self.n) / (2 * self.variance))))
 
     def __str__(self) -> str:
-        """For instance ``Elo +63.2 [+34.1, +93.5], LOS 100.0 %, pairs 10-20-50-60-10``."""
+        """For instance ``Elo +63 [+34, +94], LOS 100.0 %, pairs 10-20-50-60-10``."""
         if not self.n:
             return "no pair of games was played to its end"
         low, high = (elo(bound) for bound in self.interval)
-        middle = elo(self.score)
-        if math.isinf(middle):
-            text = f"Elo above {low:+.1f}" if middle > 0 else f"Elo below {high:+.1f}"
-        else:
-            text = f"Elo {middle:+.1f} [{low:+.1f}, {high:+.1f}]"
-        return f"{text}, LOS {100 * self.los:.1f} %, pairs {'-'.join(map(str, self.counts))}"
+        counts = "-".join(map(str, self.counts))
+        return f"Elo {in_words(low, elo(self.score), high)}, LOS {100 * self.los:.1f} %, pairs {counts}"
 
 
 class Sprt(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rlgames.contest import Adjudication, Record
-from rlgames.elo import Pairs, elo
+from rlgames.elo import Pairs, elo, in_words
 from rlgames.openings import Openings
 from rlgames.pairs import play_pair
 from rlgames.pgn import pgn
@@ -94,8 +94,8 @@ class MatchEvaluation:
         """Elo above the opponent with its 95 % interval, from a row of figures."""
         if "elo_match" not in row:
             return "strength not measured"
-        low, middle, high = (row[f"{name}_match"] for name in ("elo_low", "elo", "elo_high"))
-        return f"Elo {middle:+.0f} above {self.opponent.name} (95 % interval {low:+.0f} to {high:+.0f})"
+        words = in_words(*(row[f"{name}_match"] for name in ("elo_low", "elo", "elo_high")))
+        return f"Elo {words} (95 % interval) against {self.opponent.name}"
 
     def report(self, scores: dict[str, Any]) -> str:
         """What ``scores`` returned, for people."""

@@ -71,7 +71,8 @@ class SearchAgent:
     def finish(self) -> None:
         """All positions of a batch of games were learned: here torch's optimizers make their step."""
         if not isinstance(self.optimizer, StepSize):
-            self.weight.grad = self._sum
+            sparse = isinstance(self.optimizer, torch.optim.SparseAdam)
+            self.weight.grad = self._sum.to_sparse(1) if sparse else self._sum
             self.optimizer.step()
             self._sum = torch.zeros_like(self.weight)
         self._player = None

@@ -67,6 +67,7 @@ def test_extreme_results_stay_numbers(counts):
 def test_a_clean_sweep_is_a_bound():
     assert str(Pairs((0, 0, 0, 0, 5))).startswith("Elo above +")
     assert str(Pairs((5, 0, 0, 0, 0))).startswith("Elo below -")
+    assert elo(Pairs((0, 0, 0, 0, 10)).interval[1]) == math.inf
 
 
 def test_nothing_played():

@@ -25,7 +25,7 @@ def test_a_match_leaves_its_games_and_figures(tmp_path):
     assert (saved["score"], saved["elo"]) == (0.5, 0)
     assert sum(saved["results"]) == 4
     assert (tmp_path / "m" / "games.pgn").read_text().count("[Event ") == 4
-    assert str(ledger).startswith("Elo +0.0 [")
+    assert str(ledger).startswith("Elo +0 [")
 
 
 def test_more_nodes_are_stronger():

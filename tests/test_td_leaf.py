@@ -196,10 +196,11 @@ def test_short_games_teach_nothing():
 
 
 def test_the_fixed_pawn_stays_and_the_normalised_is_1(quiet_runs):
+    words = ["optimizer.lr=0.5", "learner.self_play.adjudication.max_plies=100"]  # until pawns are taken
     for pawn in ("fixed", "normalised"):
-        folder = quiet_runs(f"learner.pawn={pawn}", "optimizer.lr=2.0", run_dir=pawn)
+        folder = quiet_runs(f"learner.pawn={pawn}", *words, run_dir=pawn)
         assert last_checkpoint(folder)["network"]["embedding.weight"][0] == pytest.approx(1.0)
-    folder = quiet_runs("learner.pawn=free", "optimizer.lr=2.0", run_dir="free")
+    folder = quiet_runs("learner.pawn=free", *words, run_dir="free")
     assert last_checkpoint(folder)["network"]["embedding.weight"][0] != 1.0
 
 
@@ -253,6 +254,13 @@ def test_two_processes_play_the_same_games(quiet_runs):
     one, two = quiet_runs(run_dir="one"), quiet_runs("learner.self_play.processes=2", run_dir="two")
     assert (one / "games.pgn").read_bytes() == (two / "games.pgn").read_bytes()
     assert torch.equal(weights(one), weights(two))
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd", "idbd", "autostep", "rprop_plus"])
+def test_any_optimizer_may_be_named(quiet_runs, optimizer):
+    folder = quiet_runs(f"optimizer={optimizer}", "optimizer.lr=0.01")
+    assert torch.isfinite(weights(folder)).all()
+    assert not torch.equal(weights(folder).ravel(), torch.from_numpy(start_values()))
 
 
 @pytest.mark.parametrize("rule", [TCL, IDBD])
