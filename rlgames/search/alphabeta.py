@@ -184,7 +184,7 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
         move = picked & 0x7FFF
         after = play(b, move)
         if k > 0:
-            less = reduction(s, depth, k, check, rank_of(picked))
+            less = reduction(s, after, depth, k, check, rank_of(picked))
             score = -negamax(s, table, after, depth - 1 - less, ply + 1, -alpha - 1, -alpha)
             if less and score > alpha:
                 score = -negamax(s, table, after, depth - 1, ply + 1, -alpha - 1, -alpha)
@@ -217,9 +217,9 @@ def may_pass(s: Any, b: Board, check: bool, depth: int, ply: int, width: int) ->
 
 
 @inlined
-def reduction(s: Any, depth: int, k: int, check: bool, rank: int) -> int:
-    """By how much to search move number ``k`` less deeply at first: quiet moves without a name for themselves."""
-    if not s.selective or check or depth < 3 or k < 4 or rank > MOST_HISTORY:
+def reduction(s: Any, after: Board, depth: int, k: int, check: bool, rank: int) -> int:
+    """By how much to search move number ``k`` less deeply at first: late quiet moves that give no check."""
+    if not s.selective or check or depth < 3 or k < 4 or rank > MOST_HISTORY or checkers(after):
         return 0
     return 1 + (k > 12 and depth > 4)
 
