@@ -147,13 +147,13 @@ def _players(cfg: DictConfig) -> tuple[Any, Any]:
     for key, nodes in (("first", cfg.nodes), ("second", cfg.second_nodes or cfg.nodes)):
         word = str(cfg[key])
         limits = {"nodes": nodes, "depth": cfg.depth, "ms": cfg.ms}
-        options = OmegaConf.to_container(cfg.options)
+        options: Any = OmegaConf.to_container(cfg.options) if cfg.options else {}
         coefficients = None
         if word != "start" and not word.startswith("uci:"):
             from rlgames import checkpoint
 
             coefficients = coefficients_of(checkpoint.load(word), word)
-        seats.append(Seat(word, coefficients, limits, options))  # type: ignore[arg-type]
+        seats.append(Seat(word, coefficients, limits, options))
     return seats[0], seats[1]
 
 

@@ -28,6 +28,18 @@ def test_a_match_leaves_its_games_and_figures(tmp_path):
     assert str(ledger).startswith("Elo +0 [")
 
 
+def test_options_of_engines_are_passed_on(tmp_path):
+    pytest.importorskip("chess")
+    engine = tmp_path / "engine"
+    option = "option name Elo type spin default 1 min 1 max 9"
+    answers = f"uci) echo {option}; echo uciok;; isready) echo readyok;; go|quit) exit;;"
+    log = tmp_path / "log"
+    engine.write_text(f"#!/bin/sh\nwhile read w x; do echo $w $x >> {log}; case $w in {answers} esac; done\n")
+    engine.chmod(0o755)
+    play("games=2", f"second=uci:{engine}", "options={Elo: 7}")
+    assert "setoption name Elo value 7" in log.read_text()
+
+
 def test_more_nodes_are_stronger():
     ledger = play("games=20", "nodes=600", "second_nodes=20", "adjudication.max_plies=200")
     assert ledger.pairs().score > 0.6
