@@ -8,6 +8,7 @@
     tuples          the cells of the n-tuples, whatever file or random walk they came from
     network         state_dict of the network
     optimizer       state_dict of the optimizer
+    learner         what the learner must remember, None if nothing
     rng             state of the random generator of the training games
     learner         of engine=batched: the games under way and their random stream, else None
     progress        counters of the trainer, among them the rows of progress.csv

@@ -43,7 +43,16 @@ OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "
 
 def compilable(function: F) -> F:
     """Let compiled code call ``function``; in Python it stays what it is."""
-    overload(function, jit_options=OPTIONS)(_chooser(function, lambda *args: _bare(function)))
+    return _compilable(function, OPTIONS)
+
+
+def inlined(function: F) -> F:
+    """The same, with the text of ``function`` in place of every call: where calls with many arguments cost too much."""
+    return _compilable(function, OPTIONS | {"forceinline": True})
+
+
+def _compilable(function: F, options: dict[str, Any]) -> F:
+    overload(function, jit_options=options)(_chooser(function, lambda *args: _bare(function)))
     return function
 
 
@@ -173,7 +182,7 @@ def _package_texts() -> bytes:
     """All texts of the package but those of programs, which handle configurations and compile nothing."""
     texts = [file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py"))]
     versions = f"{numba.__version__} {torch.__version__} {numba.config.BOUNDSCHECK}".encode()
-    return versions + b"".join(text for text in texts if b"import DictConfig" not in text)
+    return versions + b"".join(text for text in texts if b"import DictConfig" not in text)  # two words: not this text
 
 
 @functools.cache
@@ -253,3 +262,53 @@ def single_precision(function: Callable[..., Any]) -> Callable[..., Any]:
     code = function.__code__
     constants = tuple(np.float32(c) if type(c) in (int, float) else c for c in code.co_consts)
     return python_types.FunctionType(code.replace(co_consts=constants), function.__globals__, function.__name__)
+
+
+# ---- single machine instructions on 64-bit words (int64, so that no sum with an index becomes a float)
+
+
+def count_bits(x: int) -> int:
+    """Number of ones."""
+    return (x & 2**64 - 1).bit_count()
+
+
+def lowest_bit(x: int) -> int:
+    """Place of the lowest one; undefined for 0."""
+    return (x & -x & 2**64 - 1).bit_length() - 1
+
+
+def highest_bit(x: int) -> int:
+    """Place of the highest one; undefined for 0."""
+    return (x & 2**64 - 1).bit_length() - 1
+
+
+def swap_bytes(x: int) -> int:
+    """The eight bytes in reverse order."""
+    return int.from_bytes((x & 2**64 - 1).to_bytes(8, "little"), "big", signed=True)
+
+
+def _highest(builder: Any, x: Any) -> Any:
+    return builder.sub(ir.Constant(x.type, 63), builder.ctlz(x, ir.Constant(ir.IntType(1), 1)))
+
+
+_INSTRUCTIONS: dict[Any, Callable[..., Any]] = {
+    count_bits: lambda builder, x: builder.ctpop(x),
+    lowest_bit: lambda builder, x: builder.cttz(x, ir.Constant(ir.IntType(1), 1)),
+    highest_bit: _highest,
+    swap_bytes: lambda builder, x: builder.bswap(x),
+}
+
+
+def _teach(function: Callable[..., Any], build: Callable[..., Any]) -> None:
+    @intrinsic  # type: ignore[untyped-decorator]
+    def instruction(_context: Any, x: Any) -> Any:
+        def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
+            return build(builder, args[0])
+
+        return types.int64(types.int64), code
+
+    overload(function, jit_options=OPTIONS)(lambda x: lambda x: instruction(x))
+
+
+for _function, _build in _INSTRUCTIONS.items():
+    _teach(_function, _build)

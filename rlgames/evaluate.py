@@ -20,7 +20,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     Args:
         cfg: the configuration, conf/evaluate.yaml says what it holds.
         words: those of its keys that were named; if none names the evaluation and training had another kind, such as
-            all lines of play, that one is used.
+            all lines of play, that one is used, against its opponent.
 
     Returns:
         The figures by name; under "scores" those of the evaluation, under "report" the same for people.
@@ -39,9 +39,11 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     saved_cfg = OmegaConf.create(saved["config"])
     saved_cfg.update(engine=cfg.engine, device=cfg.device)
     player = assemble(saved_cfg, saved)
-    named = any(word.lstrip("+").startswith("evaluation") for word in words or [])
-    if not named and saved_cfg.evaluation._target_ != cfg.evaluation._target_:
+    named = {word.lstrip("+").partition("=")[0].partition(".")[0] for word in words or []}
+    if "evaluation" not in named and saved_cfg.evaluation._target_ != cfg.evaluation._target_:
         cfg.evaluation = saved_cfg.evaluation
+        if "opponent" not in named:
+            cfg.opponent = saved_cfg.opponent
     evaluation = build_evaluation(cfg, player)
     scores = evaluation.scores(GreedyPlayer(player.agent), np.random.default_rng(cfg.seed))
     figures = {"games": saved["games"], **evaluation.flat(scores)}

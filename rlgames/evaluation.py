@@ -52,7 +52,7 @@ class Score(NamedTuple):
         )
 
 
-def wilson(rate: float, n: int, z: float = 1.96) -> tuple[float, float]:
+def wilson(rate: float, n: float, z: float = 1.96) -> tuple[float, float]:
     """Wilson's score interval of a ``rate`` seen in ``n`` trials (Wilson 1927, eq. 3); ``z`` 1.96 gives 95 %."""
     middle = rate + z * z / (2 * n)
     half = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
@@ -186,6 +186,10 @@ class Evaluation:
     def report(self, scores: dict[str, Score]) -> str:
         """What ``scores`` returned, for people."""
         return "\n".join(f"{name:>15}: {score}" for name, score in scores.items())
+
+    def sample(self, agent: Player, rng: np.random.Generator) -> str:
+        """A game of the agent against itself as text."""
+        return sample_game(self.game, agent, agent, rng)
 
     def _score(self, name: str, agent: Player, rng: np.random.Generator) -> Score:
         side, _, distant = name.partition("_")

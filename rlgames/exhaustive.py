@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlgames.evaluation import sample_game
 from rlgames.players import GreedyPlayer, Player
 
 MAX_CELLS = 9
@@ -134,6 +135,10 @@ class Exhaustive:
             f"{row['losses_first']} of {row['lines_first']} lines lost as first, {row['losses_second']} of"
             f" {row['lines_second']} as second player; {100 * row['optimal']:.1f} % of all moves are best"
         )
+
+    def sample(self, agent: GreedyPlayer, rng: np.random.Generator) -> str:
+        """A game of the agent against itself as text."""
+        return sample_game(self.game, agent, agent, rng)
 
     def report(self, scores: dict[str, Any]) -> str:
         """What ``scores`` returned, for people."""

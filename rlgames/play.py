@@ -212,6 +212,10 @@ def play(cfg: DictConfig) -> None:
     saved_cfg = OmegaConf.create(saved["config"])
     saved_cfg.update(engine=cfg.engine, device=cfg.device)
     player = assemble(saved_cfg, saved)
+    if not hasattr(player.game, "grid"):
+        raise ValueError(
+            f"{player.game.name} is played in a chess program, with python -m rlgames.uci checkpoint={path}"
+        )
     opponent = Opponent(player, cfg.temperature, cfg.greedy, cfg.seed)
     print(f"{player.game.name}: an agent of {saved['games']:,} games, {path}. Type {HELP}.")
     side = ask_side() if cfg.side is None else SIDES[cfg.side]

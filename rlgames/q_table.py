@@ -39,6 +39,8 @@ class QTable(nn.Module):
         self, game: Any, symmetric: bool = False, init: float = 1.0, dtype: str = "float32", seed: int = 0
     ) -> None:
         super().__init__()
+        if not hasattr(game, "n_codes"):
+            raise ValueError(f"learner=q keeps a row for every board, and {game.name} has too many")
         rows = game.n_codes**game.n_parts
         if rows > MAX_ROWS:
             raise ValueError(f"learner=q keeps a row for every board, and {game.name} would need {rows:.1e} of them")

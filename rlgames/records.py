@@ -16,6 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 from torch.utils.tensorboard import SummaryWriter
@@ -24,7 +25,7 @@ from torch.utils.tensorboard.summary import hparams
 from rlgames.files import write_atomically
 from rlgames.optim import StepSize
 
-PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully")
+PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully", "chess")
 MAX_STEP_SIZES = 50_000  # of a histogram
 SMOOTHING = "first evaluation at which the running median of 3 evaluations reaches it"
 
@@ -176,12 +177,14 @@ class Dashboard:
         indented = "    " + text.replace("\n", "\n    ")  # markdown for: leave it as it is
         self._writer.add_text(tag, indented, games)
 
-    def show(self, games: int, figures: Mapping[str, float | str]) -> None:
-        """Log numbers as scalars and texts as they stand."""
+    def show(self, games: int, figures: Mapping[str, Any]) -> None:
+        """Log numbers as scalars, texts as they stand, and arrays (uint8 ``[height, width, 3]``) as pictures."""
         self.scalars(games, {f"learner/{tag}": figure for tag, figure in figures.items()})
         for tag, figure in figures.items():
             if isinstance(figure, str):
                 self.text(games, tag, figure)
+            elif isinstance(figure, np.ndarray):
+                self._writer.add_image(f"learner/{tag}", figure, games, dataformats="HWC")
 
     def step_sizes(self, games: int, step_sizes: torch.Tensor) -> None:
         """Log effective step sizes: their histogram, median, and 5 and 95 % quantiles."""

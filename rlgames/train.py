@@ -85,10 +85,13 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
         network.load_state_dict(saved["network"])
     if saved and optimizer:
         optimizer.load_state_dict(saved["optimizer"])
-    if not optimizer:
-        agent = learner.agent(cfg.engine)
+    if saved and saved.get("learner") and hasattr(learner, "load_state_dict"):  # not if it was another engine's
+        learner.load_state_dict(saved["learner"])
+    if hasattr(learner, "agent"):  # of a kind of its own
+        agent = learner.agent(cfg.engine, network, optimizer)
     else:
-        agent = {"fused": Fused, "eager": Eager}[cfg.engine](network, optimizer, learner.traces)
+        kind: Any = {"fused": Fused, "eager": Eager}[cfg.engine]
+        agent = kind(network, optimizer, learner.traces)
     return Learning(game, features, network, learner, optimizer, agent)
 
 

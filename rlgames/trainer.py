@@ -13,7 +13,6 @@ from rlgames import checkpoint, records
 from rlgames.agents import Batched, Fused
 from rlgames.cli import Interrupted, Interruptible
 from rlgames.episodes import Episodes
-from rlgames.evaluation import sample_game
 from rlgames.files import write_atomically
 from rlgames.players import GreedyPlayer
 from rlgames.progress import ProgressBar
@@ -76,6 +75,11 @@ class Trainer:
             self.rng.bit_generator.state = saved["rng"]
             self.progress = Progress(**saved["progress"])
         self.lr = player.optimizer.defaults["lr"] if player.optimizer else 1.0  # in the groups the schedule changes it
+        self.chunk = getattr(player.learner, "chunk", 1)  # games that belong together
+        if cfg.eval_every % self.chunk:
+            raise ValueError(
+                f"eval_every is {cfg.eval_every}; it must be a multiple of learner.update_every={self.chunk}"
+            )
         self.folder = records.claim_folder(cfg, player.game.name)
         self._began = self.progress.seconds["wall_seconds"]
         self._logged = self.progress.games, self._began
@@ -86,6 +90,9 @@ class Trainer:
         with ExitStack() as stack:
             self.dashboard = stack.enter_context(records.Dashboard(self.folder, self.progress.games))
             self.signals = stack.enter_context(Interruptible())
+            if hasattr(self.player.learner, "open_folder"):
+                self.player.learner.open_folder(self.folder, self.progress.games)
+                stack.callback(self.player.learner.close)
             print(f"{self.cfg.games:,} games of {self.player.game.name}, in {records.shown(self.folder)}", flush=True)
             self._learn(0)  # compiles
             self.bar = stack.enter_context(ProgressBar(self.progress.games, self.cfg.games))
@@ -119,10 +126,9 @@ class Trainer:
     def _play(self) -> None:
         """Play up to the end of a chunk, to the next log or to the next evaluation, whichever comes first."""
         p, cfg = self.progress, self.cfg
-        log_every = max(1, cfg.eval_every // LOGS)
-        chunk = CHUNK.get(cfg.engine) or max(CHUNK_BATCHED, cfg.batch)
-        begin, ends = p.games, [p.games + chunk, cfg.games]
-        ends += [(p.games // n + 1) * n for n in (log_every, cfg.eval_every)]
+        log_every = max(1, cfg.eval_every // LOGS // self.chunk) * self.chunk
+        chunk = self.chunk if self.chunk > 1 else CHUNK.get(cfg.engine) or max(CHUNK_BATCHED, cfg.batch)
+        begin, ends = p.games, [cfg.games, *((p.games // n + 1) * n for n in (chunk, log_every, cfg.eval_every))]
         with _Clock(p.seconds):
             episodes = self._learn(min(ends) - p.games)
         if not np.isfinite(episodes.errors):
@@ -154,7 +160,7 @@ class Trainer:
         """Measure the agent, leaving the random stream of training alone, and record the result."""
         p = self.progress
         self._store()
-        game, greedy = self.player.game, GreedyPlayer(self.player.agent)
+        greedy = GreedyPlayer(self.player.agent)
         rng = np.random.default_rng([self.cfg.seed, p.games])
         with _Clock(p.seconds, "evaluation_"), self.signals.stopping_at_once():
             numbers = self.evaluation.records(greedy, rng)
@@ -167,7 +173,7 @@ class Trainer:
         self.dashboard.scalars(p.games, {f"evaluation/{name}": number for name, number in numbers.items()})
         self.dashboard.scalars(p.games, records.shared_numbers(self.player.optimizer))
         self.dashboard.step_sizes(p.games, records.step_sizes(self.player.optimizer))
-        self.dashboard.text(p.games, "sample_game", sample_game(game, greedy, greedy, rng))
+        self.dashboard.text(p.games, "sample_game", self.evaluation.sample(greedy, rng))
         self.dashboard.show(p.games, self.player.learner.look(self.player.agent, p.games))
         self.dashboard.flush()
         self.bar.print(f"{p.games:>11,} games: {self.evaluation.headline(p.rows[-1])}")
@@ -182,8 +188,8 @@ class Trainer:
             "tuples": getattr(self.player.features, "tuples", None),
             "network": self.player.network.state_dict(),
             "optimizer": self.player.optimizer.state_dict() if self.player.optimizer else None,
+            "learner": self.player.learner.state_dict() if hasattr(self.player.learner, "state_dict") else None,
             "rng": self.rng.bit_generator.state,
-            "learner": self.player.learner.state_dict() if self.cfg.engine == "batched" else None,
             "progress": asdict(self.progress),
         }
         checkpoint.save(self.folder / "checkpoints", self.progress.games, _plain(content))

@@ -1,5 +1,6 @@
 import inspect
 from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,11 +21,37 @@ ALL_LINES = {  # evaluated by all lines of play instead of matches
     ("experiment", "tictactoe_q_fast"),
 }
 TICTACTOE = ["game=tictactoe", "engine=eager"]
+CHESS = {
+    ("game", "chess"),
+    ("features", "chess"),
+    ("network", "linear"),
+    ("learner", "td_leaf"),
+    ("evaluation", "match"),
+    ("opponent", "untrained"),
+    ("opponent", "uci"),
+    ("experiment", "chess_td_leaf"),
+}
+STOCKFISH = "/usr/games/stockfish"
+SHORT_CHESS = [
+    "+experiment=chess_td_leaf",
+    "games=2",
+    "eval_every=2",
+    "learner.update_every=2",
+    "learner.self_play.nodes=60",
+    "learner.self_play.adjudication.max_plies=20",
+    "opponent.nodes=60",
+    "evaluation.nodes=60",
+    "evaluation.games=2",
+    "evaluation.adjudication.max_plies=20",
+]
 
 
 def words_for(group, name):
     """A tiny run in which conf/``group``/``name``.yaml takes part."""
     words = [f"{'+' if group == 'experiment' else ''}{group}={name}", *SMALL]
+    if (group, name) in CHESS:
+        engine = ["opponent=uci", f"opponent.command={STOCKFISH}"] if name == "uci" else []
+        return [*SHORT_CHESS, *engine]
     if (group, name) in ALL_LINES:
         return [*words[:1], "game=tictactoe", "games=2", "eval_every=2", "engine=eager"]
     if group == "game" or (group, name) == ("features", "ntuples"):
@@ -45,6 +72,8 @@ ALL = [(group, name) for group, names in FILES.items() for name in names]
 def test_every_file_composes_builds_and_runs(group, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RLGAMES_CACHE", str(tmp_path / "solved"))
+    if name == "uci" and not Path(STOCKFISH).exists():
+        pytest.skip(f"there is no {STOCKFISH}")
     cfg = load(*words_for(group, name))
     if group == "evaluation":  # many matches
         build(cfg, group, game=build(cfg, "game"), opponent=build(cfg, "opponent", game=build(cfg, "game")))

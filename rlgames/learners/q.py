@@ -86,9 +86,9 @@ class Q:
         """What the schedules give in ``games``; there is no lr of an optimizer."""
         return {"temperature": self.temperature(games), "alpha": self.alpha(games)}
 
-    def agent(self, engine: str) -> TableAgent:
-        """The agent that plays and learns with the table."""
-        return TableAgent(self.network, compiled=engine == "fused")
+    def agent(self, engine: str, network: QTable | None = None, optimizer: None = None) -> TableAgent:
+        """The agent that plays and learns with the learner's table; there is no optimizer."""
+        return TableAgent(network or self.network, compiled=engine == "fused")
 
     def play(self, agent: TableAgent, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play and learn from ``games`` games, of which ``first_game`` were played before.

@@ -51,6 +51,8 @@ class TD:
         threshold: float = 0.0,
         win_decay: float = 0.0,
     ) -> None:
+        if not hasattr(game, "n_cells"):
+            raise ValueError(f"learner=td is for boards of cells, not for {game.name}; learner=td_leaf is")
         for name, number in (("gamma", gamma), ("lambda_", lambda_), ("threshold", threshold)):
             if not 0 <= number <= 1:
                 raise ValueError(f"learner.{name} is {number}; allowed are numbers from 0 to 1")

@@ -1,0 +1,75 @@
+"""The terms of the chess evaluation as features of a linear network, and what people see of its coefficients."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.features.chess import NAMES, SIZE, evaluate, features, start_values
+from rlgames.features.chess_terms import MATERIAL, PAWN_SQUARE, PIECE_SQUARE, STAGES, WORDS
+
+Floats = npt.NDArray[np.float32]
+
+
+class ChessTerms:
+    """The named terms of ``rlgames.features.chess_terms``.
+
+    Args:
+        game: chess.
+
+    Attributes:
+        size: number of coefficients.
+        names: of each.
+
+    Raises:
+        ValueError: for another game.
+    """
+
+    size = SIZE
+    names = NAMES
+
+    def __init__(self, game: Any) -> None:
+        if game.name != "chess":
+            raise ValueError(f"features=chess are not for {game.name}")
+
+    def features(self, board: Any) -> tuple[npt.NDArray[np.int32], Floats]:
+        """Indices, ascending, and counts of the coefficients that matter on ``board``, from White's view."""
+        return features(board)
+
+    def evaluate(self, coefficients: Floats, board: Any) -> float:
+        """J of ``board`` in pawns from White's view."""
+        return evaluate(coefficients, board)
+
+    def start_values(self) -> Floats:
+        """Material only, ``[size]``."""
+        return start_values()
+
+    def piece_values(self, coefficients: Floats) -> dict[str, float]:
+        """Value of each piece but the king, in hundredths of a pawn: material and the mean of its table, both stages.
+
+        What all squares of a table have in common is the piece's value as much as its material coefficient is.
+        """
+        tables = self.tables(coefficients)
+        values = [
+            coefficients[MATERIAL + k] + np.mean([_mean(tables[f"{word} {stage}"], k) for stage in STAGES])
+            for k, word in enumerate(WORDS[:5])
+        ]
+        return {word: float(100 * value / values[0]) for word, value in zip(WORDS[:5], values, strict=True)}
+
+    def tables(self, coefficients: Floats) -> dict[str, Floats]:
+        """The piece-square tables by piece and stage, rank 8 above, ``[8, 8]`` in pawns."""
+        found = {}
+        pairs = coefficients[len(WORDS) - 1 :].reshape(-1, 2)  # terms behind the material have two stages
+        for k, word in enumerate(WORDS):
+            first = PAWN_SQUARE if k == 0 else PIECE_SQUARE + 64 * (k - 1)
+            first -= len(WORDS) - 1
+            for s, stage in enumerate(STAGES):
+                values = pairs[first : first + (48 if k == 0 else 64), s]
+                if k == 0:
+                    values = np.pad(values, 8)
+                found[f"{word} {stage}"] = values.reshape(8, 8)[::-1]
+        return found
+
+
+def _mean(table: Floats, piece: int) -> float:
+    return float(table.sum() / (48 if piece == 0 else 64))

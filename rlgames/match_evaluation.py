@@ -1,0 +1,108 @@
+"""How strong has a chess agent become? Pairs of games against an opponent, as Elo with its interval."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rlgames.contest import Adjudication, Record
+from rlgames.elo import Pairs, elo, in_words
+from rlgames.openings import Openings
+from rlgames.pairs import play_pair
+from rlgames.pgn import pgn
+from rlgames.players.searcher import Searcher
+
+COLUMNS = ("success", "low", "high", "elo", "elo_low", "elo_high", "wins", "draws", "losses", "length")
+
+
+class MatchEvaluation:
+    """A match over random openings, each played with both colours.
+
+    Args:
+        game: chess.
+        opponent: an engine, see ``rlgames.contest.Engine``.
+        openings, adjudication: see ``rlgames.openings.Openings`` and ``rlgames.contest.Adjudication``.
+        games: an even number.
+        nodes, depth: limits of the agent per move; 0: none.
+
+    Attributes:
+        protocols: the one way of measuring.
+        levels: percentages of success of which a run notes when it reached them.
+
+    Raises:
+        ValueError: for a number out of range, or an opponent that does not play chess.
+    """
+
+    protocols = ("match",)
+    levels = (60, 75)
+
+    def __init__(
+        self,
+        game: Any,
+        opponent: Any,
+        openings: Any = Openings(),  # noqa: B008
+        adjudication: Any = Adjudication(),  # noqa: B008
+        games: int = 40,
+        nodes: int = 2000,
+        depth: int = 0,
+    ) -> None:
+        if games < 2 or games % 2:
+            raise ValueError(f"evaluation.games is {games}; it must be an even number of at least 2")
+        if nodes < 0 or depth < 0 or not nodes + depth:
+            raise ValueError(f"evaluation.nodes is {nodes}, depth is {depth}; one must be above 0, none below")
+        if not hasattr(opponent, "think"):
+            name = type(opponent).__name__
+            raise ValueError(f"opponent is {name}, which plays no chess; name opponent=untrained or opponent=uci")
+        self.opponent, self.openings, self.adjudication = opponent, openings, adjudication
+        self.pairs, self.nodes, self.depth = games // 2, nodes, depth
+        self.columns = tuple(f"{column}_match" for column in COLUMNS)
+        self._last: Record | None = None
+
+    def scores(self, agent: Any, rng: np.random.Generator) -> dict[str, Any]:
+        """Play the match of ``agent``, a ``GreedyPlayer`` of a ``SearchAgent``.
+
+        Raises:
+            ValueError: if no pair of games came to its end.
+        """
+        engine = Searcher(agent.agent.coefficients(), self.nodes, self.depth, name="agent")
+        played = [
+            play_pair(engine, self.opponent, self.openings, self.adjudication, engine.score, rng)
+            for _ in range(self.pairs)
+        ]
+        points = [pair.points for pair in played if pair.points is not None]
+        if not points:
+            raise ValueError(f"no pair of games came to its end: {played[0].errors[0]}")
+        results = [result for pair in played for result in pair.results]
+        records = [record for pair in played for record in pair.records if record is not None]
+        self._last = records[0]
+        plies = float(np.mean([len(record.course.moves) for record in records]))
+        return {"pairs": Pairs.of(points), "results": results, "length": plies}
+
+    def records(self, agent: Any, rng: np.random.Generator) -> dict[str, float]:
+        """Play the match; the figures as one flat row, see ``columns``."""
+        return self.flat(self.scores(agent, rng))
+
+    def flat(self, scores: dict[str, Any]) -> dict[str, float]:
+        """What ``scores`` returned as one row; a clean sweep has an infinite Elo."""
+        pairs, results = scores["pairs"], scores["results"]
+        low, high = pairs.interval
+        figures = [pairs.score, low, high, elo(pairs.score), elo(low), elo(high)]
+        figures += [results.count(1), results.count(0), results.count(-1), scores["length"]]
+        return dict(zip(self.columns, figures, strict=True))
+
+    def headline(self, row: Mapping[str, Any]) -> str:
+        """Elo above the opponent with its 95 % interval, from a row of figures."""
+        if "elo_match" not in row:
+            return "strength not measured"
+        words = in_words(*(row[f"{name}_match"] for name in ("elo_low", "elo", "elo_high")))
+        return f"Elo {words} (95 % interval) against {self.opponent.name}"
+
+    def report(self, scores: dict[str, Any]) -> str:
+        """What ``scores`` returned, for people."""
+        results = scores["results"]
+        counts = f"{results.count(1)} won, {results.count(0)} drawn, {results.count(-1)} lost"
+        return f"against {self.opponent.name}: {scores['pairs']}; {counts}, {scores['length']:.0f} plies"
+
+    def sample(self, agent: Any, rng: np.random.Generator) -> str:
+        """The first game of the last match as PGN."""
+        return pgn(self._last, {"White": "agent", "Black": self.opponent.name}) if self._last else "no game yet"

@@ -1,0 +1,175 @@
+"""Two players play pairs of games: the same opening twice, with colours exchanged."""
+
+import signal
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context, util
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.contest import Adjudication, Engine, Record, play
+from rlgames.features.chess import SIZE, start_values
+from rlgames.openings import Openings
+from rlgames.pgn import pgn
+from rlgames.players.searcher import Searcher
+from rlgames.players.uci_engine import EngineError, UciEngine
+
+
+class Pair(NamedTuple):
+    """Two games from the same opening.
+
+    Attributes:
+        records: the first player has White in the first game; None for a game that an engine did not survive.
+        errors: what such an engine said.
+    """
+
+    records: tuple[Record | None, Record | None]
+    errors: tuple[str, ...]
+
+    @property
+    def results(self) -> list[int]:
+        """+1, 0, -1 for the first player in every game that was played to its end."""
+        return [side * record.winner for side, record in zip((1, -1), self.records, strict=True) if record is not None]
+
+    @property
+    def points(self) -> float | None:
+        """Of the first player, 0 to 2; None if a game is missing."""
+        return 1 + sum(self.results) / 2 if len(self.results) == 2 else None
+
+
+def play_pair(
+    first: Engine,
+    second: Engine,
+    openings: Openings,
+    rules: Adjudication,
+    score: Callable[[Any], float],
+    rng: np.random.Generator,
+) -> Pair:
+    """Play both games of a pair.
+
+    Args:
+        first: a player.
+        second: the other.
+        openings: where they begin.
+        rules: when they end early.
+        score: judges openings, see ``Openings.draw``.
+        rng: draws the opening.
+    """
+    opening = openings.draw(rng, score)
+    records: list[Record | None] = []
+    errors = []
+    for white, black in ((first, second), (second, first)):
+        try:
+            records.append(play(white, black, opening.copy(), rules))
+        except EngineError as error:
+            records.append(None)
+            errors.append(str(error))
+    return Pair((records[0], records[1]), tuple(errors))
+
+
+class Seat(NamedTuple):
+    """Who plays, in words and arrays that can be sent to another process.
+
+    Attributes:
+        name: path of a checkpoint, ``start``, or ``uci:`` and the path of an engine.
+        coefficients: of a checkpoint.
+        limits: nodes, depth and ms per move, 0 for none.
+        options: UCI options of an engine.
+    """
+
+    name: str
+    coefficients: npt.NDArray[np.float32] | None
+    limits: dict[str, Any]
+    options: dict[str, Any]
+
+    def take(self) -> Any:
+        """The player.
+
+        Raises:
+            ValueError: if an engine cannot be started.
+        """
+        if not self.name.startswith("uci:"):
+            coefficients = start_values() if self.coefficients is None else self.coefficients
+            return Searcher(coefficients, **self.limits, name=self.name)
+        nodes, depth, ms = (self.limits[key] or None for key in ("nodes", "depth", "ms"))
+        return UciEngine(self.name.removeprefix("uci:"), self.options, depth, nodes, ms and ms / 1000)
+
+
+class Match(NamedTuple):
+    """A match; its pairs can be played in any order and in several processes, with the same result.
+
+    Attributes:
+        openings: where games begin.
+        rules: when they end early.
+        first, second: the players.
+        seed: of the openings.
+    """
+
+    openings: Openings
+    rules: Adjudication
+    first: Seat
+    second: Seat
+    seed: int
+
+
+class Played(NamedTuple):
+    """What is kept of a pair, see ``Pair``; ``texts`` are its games as PGN."""
+
+    points: float | None
+    results: list[int]
+    errors: list[str]
+    texts: list[str]
+
+
+_here: tuple[Match, Any, Any, Searcher] | None = None  # the match, the players and the judge of this process
+
+
+def begin(match: Match) -> None:
+    """Take seats in this process."""
+    global _here
+    _here = match, match.first.take(), match.second.take(), Searcher(start_values(), depth=1, nodes=0)
+    for player in _here[1:3]:
+        if isinstance(player, UciEngine):
+            util.Finalize(player, player.close, exitpriority=1)
+
+
+def _begin_worker(match: Match) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal, and is for the first one
+    begin(match)
+
+
+def workers(match: Match, processes: int) -> ProcessPoolExecutor:
+    """Processes that play pairs."""
+    Searcher(start_values(), depth=1, nodes=0).score(match.openings.book[0][0])  # compiles, once
+    return ProcessPoolExecutor(processes, get_context("spawn"), _begin_worker, (match,))
+
+
+def play_number(number: int) -> Played:
+    """Play pair ``number`` of the match of this process."""
+    assert _here is not None
+    match, first, second, judge = _here
+    rng = np.random.default_rng([match.seed, number])
+    pair = play_pair(first, second, match.openings, match.rules, judge.score, rng)
+    texts = []
+    for k, record in enumerate(pair.records):
+        white, black = (first.name, second.name) if k == 0 else (second.name, first.name)
+        if record is not None:
+            tags = {"Event": "match", "Round": f"{number + 1}.{k + 1}", "White": white, "Black": black}
+            texts.append(pgn(record, tags))
+    return Played(pair.points, pair.results, list(pair.errors), texts)
+
+
+def coefficients_of(saved: dict[str, Any], path: str) -> npt.NDArray[np.float32]:
+    """The coefficients that a checkpoint holds.
+
+    Raises:
+        ValueError: if it is not one of chess.
+    """
+    for tensor in saved["network"].values():
+        if tensor.numel() == SIZE:
+            coefficients: npt.NDArray[np.float32] = tensor.numpy().reshape(-1).astype(np.float32)
+            return coefficients
+    game = str(saved["config"].get("game", {}).get("_target_", "")).rpartition(".")[2]
+    raise ValueError(f"{path} holds no agent of chess with {SIZE} coefficients, but one of {game}")

@@ -1,0 +1,68 @@
+"""Our own chess engine as a player: compiled search with coefficients that were learned."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.features.chess import start_values
+from rlgames.search import Limits, Result, Search
+
+
+class Searcher:
+    """Searches the same number of nodes, to the same depth or for the same time, for every move.
+
+    Args:
+        coefficients: of the evaluation, ``[SIZE]`` in pawns.
+        nodes, depth, ms: limits per move; 0: none.
+        hash_mb: size of the transposition table.
+        name: for people.
+
+    Raises:
+        ValueError: without any limit, or for coefficients that cannot be used.
+    """
+
+    def __init__(
+        self,
+        coefficients: npt.NDArray[np.float32],
+        nodes: int = 2000,
+        depth: int = 0,
+        ms: float = 0.0,
+        hash_mb: float = 4.0,
+        name: str = "rlgames",
+    ) -> None:
+        self.name, self.limits = name, Limits(nodes, depth, ms)
+        if min(self.limits) < 0 or not any(self.limits):
+            raise ValueError(f"nodes is {nodes}, depth is {depth}, ms is {ms}; one must be above 0, none below")
+        self.search = Search(coefficients, hash_mb)
+
+    def load(self, coefficients: npt.NDArray[np.float32]) -> None:
+        """Go on with other coefficients."""
+        self.search.load(coefficients)
+
+    def new_game(self) -> None:
+        """Forget what was found, so that a game does not depend on those before."""
+        self.search.clear()
+
+    def think(self, course: Any) -> Result:
+        """The move in the present position of ``course``, and what it is based on."""
+        return self.search.run(course.board, course.keys, self.limits)
+
+    def score(self, board: Any) -> float:
+        """The evaluation of ``board`` when captures have been played out, in pawns, for the player to move."""
+        return self.search.run(board, (), Limits(depth=1)).score
+
+
+class Untrained(Searcher):
+    """The engine before learning: material only.
+
+    Args:
+        game: chess.
+        nodes, depth: limits per move.
+
+    Raises:
+        ValueError: without any limit.
+    """
+
+    def __init__(self, game: Any, nodes: int = 2000, depth: int = 0) -> None:
+        super().__init__(start_values(), nodes, depth, name="untrained")

@@ -1,0 +1,132 @@
+"""A chess engine of its own process that speaks UCI, by the library chess (GPL, optional extra ``chess``)."""
+
+import shlex
+import shutil
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Any, Self
+
+from rlgames.search import Result
+
+MATE = 100_000  # centipawns; a mate in n moves scores this much less n
+
+
+class EngineError(ValueError):
+    """The engine ended, hung, or answered what is no legal move."""
+
+
+class UciEngine:
+    """Another program's engine as an opponent.
+
+    Args:
+        command: path of the engine, and its arguments.
+        options: UCI options, such as ``{"UCI_LimitStrength": True, "UCI_Elo": 1350}``; Ponder and MultiPV are not for
+            us to set.
+        depth, nodes, seconds: limits per move; at least one must be given.
+        timeout: seconds an engine may take for anything, beyond ``seconds`` for moves.
+        game: chess; not needed, taken because all opponents are built alike.
+
+    Raises:
+        ValueError: if the library or the engine is missing, does not speak UCI, or refuses an option.
+    """
+
+    def __init__(
+        self,
+        command: str = "stockfish",
+        options: Mapping[str, Any] | None = None,
+        depth: int | None = None,
+        nodes: int | None = None,
+        seconds: float | None = None,
+        timeout: float = 30.0,
+        game: Any = None,
+    ) -> None:
+        chess, engine = _library()
+        words = shlex.split(command)
+        if depth is None and nodes is None and seconds is None:
+            raise ValueError(f"the engine {words[0]} has no limit; give it depth, nodes or seconds")
+        if shutil.which(words[0]) is None:
+            raise ValueError(f"there is no engine {words[0]}, or it cannot be run")
+        self._chess, self._errors = chess, (engine.EngineError, TimeoutError)
+        self._words, self._options, self._timeout = words, dict(options or {}), timeout + (seconds or 0)
+        # a limit of time ends even an engine that hangs
+        self._limit = engine.Limit(depth=depth, nodes=nodes, time=timeout if seconds is None else seconds)
+        self._engine = self._open()
+        self.name = str(self._engine.id.get("name", words[0]))
+        self._game, self._died = 0, False
+
+    def _open(self) -> Any:
+        opened: Future[Any] = Future()
+
+        def start() -> None:
+            try:
+                opened.set_result(self._chess.engine.SimpleEngine.popen_uci(self._words, timeout=self._timeout))
+            except Exception as error:
+                opened.set_exception(error)
+
+        # The library's own thread inherits that it must not keep the program alive.
+        threading.Thread(target=start, daemon=True).start()
+        try:
+            engine = opened.result()
+        except (*self._errors, OSError) as error:
+            raise ValueError(f"{self._words[0]} does not answer as a UCI engine: {error}") from error
+        try:
+            engine.configure(self._options)
+        except self._errors as error:
+            engine.close()
+            raise ValueError(f"{self._words[0]} refuses its options {self._options}: {error}") from error
+        return engine
+
+    def new_game(self) -> None:
+        """What follows is another game: the engine may forget the last one; if it died, it begins anew."""
+        self._game += 1
+        if self._died:
+            self.close()
+            self._engine, self._died = self._open(), False
+
+    def think(self, course: Any) -> Result:
+        """The move in the present position of ``course``, its score (0 if not told), and the line it expects.
+
+        Raises:
+            EngineError: if there is no legal move to be had from it.
+        """
+        board = self._chess.Board(course.boards[0].fen())
+        for word in course.uci():
+            board.push_uci(word)
+        try:
+            answer = self._engine.play(board, self._limit, game=self._game, info=self._chess.engine.INFO_ALL)
+        except self._errors as error:
+            self._died = True
+            raise EngineError(f"{self.name}: {error}") from error
+        if answer.move is None:
+            raise EngineError(f"{self.name} gave no move")
+        told, line, leaf = answer.info, [], course.board
+        for word in told.get("pv", [answer.move]):
+            line.append(leaf.from_uci(word.uci()))
+            leaf = leaf.play(line[-1])
+        score = told["score"].relative if "score" in told else self._chess.engine.Cp(0)
+        mate, points = score.mate() or 0, score.score(mate_score=MATE) / 100
+        move = course.board.from_uci(answer.move.uci())
+        return Result(move, points, mate, tuple(line), leaf, False, told.get("nodes", 0), told.get("depth", 0))
+
+    def close(self) -> None:
+        """End the engine's process."""
+        try:
+            self._engine.quit()
+        except self._errors:
+            self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _library() -> tuple[Any, Any]:
+    try:
+        import chess
+        import chess.engine
+    except ImportError as error:
+        raise ValueError("engines of other programs need the library chess: pip install 'rlgames[chess]'") from error
+    return chess, chess.engine

@@ -1,0 +1,91 @@
+"""Alpha-beta in plain Python over any game, with any network on any device: to read, and to check compiled code by."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from torch import Tensor
+
+Values = Callable[[Sequence[Any]], Tensor]
+
+
+class Found(NamedTuple):
+    """What a search found.
+
+    Attributes:
+        value: for the player to move.
+        line: the principal variation, best play of both sides as moves.
+        leaf: the board at its end, which ``value`` is the value of.
+    """
+
+    value: float
+    line: tuple[int, ...]
+    leaf: Any
+
+
+class Tactics(Protocol):
+    """Where the depth is not the last word, as in exchanges of chess pieces."""
+
+    def extension(self, board: Any) -> int:
+        """Plies to look further from here."""
+
+    def moves(self, board: Any) -> Sequence[int]:
+        """Moves that are looked at when no depth is left."""
+
+    def may_stand(self, board: Any) -> bool:
+        """Whether the player to move need not make one of them."""
+
+
+def search(
+    board: Any,
+    depth: int,
+    values: Values,
+    win: float = 1.0,
+    prune: bool = True,
+    tactics: Tactics | None = None,
+    alpha: float = -math.inf,
+    beta: float = math.inf,
+    value: float | None = None,
+) -> Found:
+    """Look ``depth`` plies ahead; exact between ``alpha`` and ``beta``, else a bound (fail-soft).
+
+    The replies to a board just above the leaves are evaluated together, in one batch.
+
+    Args:
+        board: the position.
+        depth: plies, at least 0.
+        values: gives the values ``[n]`` of n boards that are not over, from the first player's view; for instance
+            ``lambda boards: network(network.indices(*boards))``, whatever the device of the network.
+        win: value of a finished game for its winner; a loss is -win, a draw 0.
+        prune: leave out moves that cannot matter; False is plain minimax, of the same value.
+        tactics: where to look further.
+        alpha: what the player to move has already.
+        beta: what the opponent will not allow.
+        value: of ``board`` from the first player's view, where it is known.
+    """
+    player = board.player()
+    if board.over():
+        return Found(player * win * board.winner(), (), board)
+    depth += tactics.extension(board) if tactics else 0
+    best = Found(-math.inf, (), board)
+    if depth <= 0 and (tactics is None or tactics.may_stand(board)):
+        best = Found(player * (value if value is not None else values([board]).item()), (), board)
+    if depth <= 0 and (tactics is None or (prune and best.value >= beta)):
+        return best
+    moves = [int(move) for move in (board.moves() if tactics is None or depth > 0 else tactics.moves(board))]
+    replies = [board.play(move) for move in moves]
+    known = _evaluate(replies, values) if depth <= 1 else [None] * len(moves)
+    for move, reply, number in zip(moves, replies, known, strict=True):
+        found = search(reply, depth - 1, values, win, prune, tactics, -beta, -max(alpha, best.value), number)
+        if -found.value > best.value:
+            best = Found(-found.value, (move, *found.line), found.leaf)
+        if prune and best.value >= beta:
+            break
+    return best
+
+
+def _evaluate(boards: Sequence[Any], values: Values) -> list[float | None]:
+    """Values of ``boards`` in one batch; None for those that are over."""
+    going_on = [board for board in boards if not board.over()]
+    numbers = iter(values(going_on).tolist() if going_on else ())
+    return [None if board.over() else next(numbers) for board in boards]

@@ -1,0 +1,135 @@
+"""The alpha-beta search for people and programs."""
+
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.features.chess import PAWN, packed_coefficients
+from rlgames.games.chess import Board, legal_moves
+from rlgames.search.alphabeta import MATE, MATE_SCORE, search_position
+from rlgames.search.memory import MEMORY, State
+
+
+class Limits(NamedTuple):
+    """When a search ends; 0 sets no limit, and without any the search is endless.
+
+    Attributes:
+        nodes: positions to look at (depth 1 is always completed).
+        depth: half-moves to look ahead, up to 64.
+        ms: milliseconds.
+    """
+
+    nodes: int = 0
+    depth: int = 0
+    ms: float = 0
+
+
+DEFAULT = Limits(depth=4)
+
+
+class Result(NamedTuple):
+    """What a search found.
+
+    Attributes:
+        move: the best move.
+        score: of the position in pawns, for the player to move; meaningless if ``mate`` is not 0.
+        mate: moves to mate: above 0 the player to move wins, below 0 loses; 0 if no mate was found.
+        pv: the principal variation.
+        leaf: the position after it.
+        leaf_is_evaluation: whether ``score`` is the evaluation of ``leaf`` (with the sign of the player to move at the
+            root), and not the value of a mate or a draw.
+        nodes: positions looked at.
+        depth: half-moves of the last iteration that gave an answer; 0 if the search was stopped before there was one.
+    """
+
+    move: int
+    score: float
+    mate: int
+    pv: tuple[int, ...]
+    leaf: Board
+    leaf_is_evaluation: bool
+    nodes: int
+    depth: int
+
+
+class Search:
+    """Alpha-beta search with the linear evaluation; deterministic for limits of nodes and depth after ``clear``.
+
+    Args:
+        coefficients: of the evaluation in pawns, ``[SIZE]``.
+        hash_mb: size of the hash table in MiB, rounded down to a power of two.
+        table_use: 2 takes all that the hash table knows, 1 only of the same depth, 0 only the order of moves.
+        selective: leave out or shorten what is hardly ever good (null moves, late move reductions).
+
+    Attributes:
+        state: the memory, for compiled code.
+
+    Raises:
+        ValueError: for a wrong number of coefficients, one that is not finite, or a size below 0.001.
+    """
+
+    def __init__(
+        self, coefficients: npt.ArrayLike, hash_mb: float = 16, table_use: int = 2, selective: bool = True
+    ) -> None:
+        if not 0.001 <= hash_mb < 2**20:
+            raise ValueError(f"hash_mb is {hash_mb}; it must be a number of MiB from 0.001 to {2**20}")
+        entries = 1 << (int(hash_mb * 2**20) // 16).bit_length() - 1
+        self.state = State(np.zeros(1, MEMORY), np.zeros((entries, 2), np.int64))
+        self.state.memory["table_use"], self.state.memory["selective"] = table_use, selective
+        self.load(coefficients)
+
+    def load(self, coefficients: npt.ArrayLike) -> None:
+        """Take other coefficients, and forget what was found with the old ones.
+
+        Raises:
+            ValueError: as above.
+        """
+        self.state.memory["packed"][0] = packed_coefficients(coefficients)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all that earlier searches found."""
+        self.state.table[:] = 0
+        for name in ("history", "pawns", "age"):
+            self.state.memory[name] = 0
+
+    def run(self, board: Board, history_keys: Sequence[int] = (), limits: Limits = DEFAULT) -> Result:
+        """Search ``board``.
+
+        Args:
+            board: the position; there must be a legal move.
+            history_keys: ``key`` of the positions of the game before it, for draws by repetition.
+            limits: when to stop.
+
+        Raises:
+            ValueError: if there is no legal move, or for a negative limit.
+        """
+        if len(legal_moves(board)) == 0:
+            raise ValueError(f"the game is over; there is no move to choose in\n{board}")
+        if min(limits) < 0:
+            raise ValueError(f"{limits}: limits must not be negative")
+        self.state.memory["stop"] = 0
+        timer = threading.Timer(limits.ms / 1000, self.stop) if limits.ms else None
+        if timer:
+            timer.daemon = True
+            timer.start()
+        keys = np.array(history_keys, np.int64)
+        found = search_position(self.state, board, keys, len(keys), int(limits.nodes), int(limits.depth))
+        if timer:
+            timer.cancel()
+        memory = self.state.memory[0]
+        pv = tuple(map(int, memory["best_line"][: memory["best_length"]])) or (found.move,)
+        mate = 0
+        if abs(found.score) > MATE_SCORE:
+            plies = MATE - abs(found.score)
+            mate = (plies + 1) // 2 if found.score > 0 else -(plies // 2)
+        return Result(
+            found.move, found.score / PAWN, mate, pv, Board(*found.leaf), found.is_evaluation, found.nodes, found.depth
+        )
+
+    def stop(self) -> None:
+        """End the search that is running, from another thread."""
+        self.state.memory["stop"] = 1

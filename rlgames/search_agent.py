@@ -1,0 +1,125 @@
+"""The agent that looks ahead: compiled search over a linear evaluation that a torch optimizer changes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from rlgames.contest import Course
+from rlgames.optim import StepSize
+
+Weights = npt.NDArray[np.float32]
+Numbers = npt.NDArray[np.floating[Any]]
+
+
+class SearchAgent:
+    """Plays by search; learns by any step-size rule of ours, which is told every error, or any optimizer of torch.
+
+    Args:
+        network: see ``rlgames.network.LinearEvaluation``.
+        optimizer: over its parameters.
+        searcher: makes a player of coefficients, see ``rlgames.players.searcher.Searcher``.
+        fixed: a coefficient that does not learn; -1: none.
+    """
+
+    def __init__(
+        self,
+        network: Any,
+        optimizer: torch.optim.Optimizer,
+        searcher: Callable[[Weights], Any],
+        fixed: int = -1,
+    ) -> None:
+        self.network, self.optimizer, self.fixed = network, optimizer, fixed
+        self._searcher, self._player = searcher, cast(Any, None)
+        (self.weight,) = network.parameters()
+        self._sum = torch.zeros_like(self.weight)
+
+    def coefficients(self) -> Weights:
+        """A copy of the coefficients, ``[SIZE]``."""
+        copy: Weights = self.weight.detach().cpu().numpy().reshape(-1).astype(np.float32)
+        return copy
+
+    def set_lr(self, lr: float) -> None:
+        """Set the global step size."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = float(lr)
+
+    def learn(self, board: Any, colour: int, value: float, delta: float) -> None:
+        """Learn from one position: w ← w + step size · delta · ∇V(board), for a plain rule.
+
+        Args:
+            board: the position.
+            colour: +1 if the value is White's, -1 if Black's.
+            value: V, for ``colour``.
+            delta: by how much it should have been higher.
+        """
+        indices, counts = self.network.features.features(board)
+        slope = self.network.slope(value)
+        free = indices != self.fixed
+        rows = torch.from_numpy(indices[free].astype(np.int64)).to(self.weight.device)
+        x = torch.from_numpy(colour * counts[free]).to(self.weight)[:, None]
+        if isinstance(self.optimizer, StepSize):
+            self.weight.grad = torch.sparse_coo_tensor(
+                rows[None], x, self.weight.shape, is_coalesced=True, check_invariants=False
+            )
+            self.optimizer.step(delta, slope)
+        else:
+            self._sum[rows] -= delta * slope * x  # of a loss, which torch's optimizers descend
+
+    def finish(self) -> None:
+        """All positions of a batch of games were learned: here torch's optimizers make their step."""
+        if not isinstance(self.optimizer, StepSize):
+            sparse = isinstance(self.optimizer, torch.optim.SparseAdam)
+            self.weight.grad = self._sum.to_sparse(1) if sparse else self._sum
+            self.optimizer.step()
+            self._sum = torch.zeros_like(self.weight)
+        self._player = None
+
+    @torch.no_grad()
+    def scale(self, factor: float) -> None:
+        """Multiply all coefficients by ``factor``."""
+        self.weight *= factor
+
+    def evaluate(self, board: Any) -> float:
+        """J of ``board`` in pawns from White's view."""
+        j: float = self.network.features.evaluate(self.coefficients(), board)
+        return j
+
+    def values(self, found: Sequence[Any]) -> Numbers:
+        """V of what searches found, for the player to move: of the score, or -1 or +1 for a mate."""
+        values = self.units([thought.score for thought in found])
+        mates = np.sign([thought.mate for thought in found])
+        return np.where(mates != 0, mates, values)
+
+    def units(self, pawns: Sequence[float]) -> Numbers:
+        """V of evaluations."""
+        values: Numbers = self.network.unit(torch.tensor(pawns, dtype=torch.float64)).numpy()
+        return values
+
+    def best(self, board: Any) -> tuple[int, float]:
+        """The move that a search without knowledge of the game before finds, and its V from White's view."""
+        self._player = self._player or self._searcher(self.coefficients())
+        found = self._player.think(Course(board))
+        return found.move, board.player() * float(self.values([found])[0])
+
+    def run(self, text: Callable[..., Any], *args: Any) -> Any:
+        """Call ``text(agent, *args)``."""
+        return text(self, *args)
+
+    def look(self) -> dict[str, Any]:
+        """Piece values (pawn = 100) and pictures of the piece-square tables."""
+        features, coefficients = self.network.features, self.coefficients()
+        tables = features.tables(coefficients)
+        limit = max(float(np.abs(table).max()) for table in tables.values())
+        pictures = {f"table_{name.replace(' ', '_')}": heat_map(table, limit) for name, table in tables.items()}
+        return {f"value_{name}": value for name, value in features.piece_values(coefficients).items()} | pictures
+
+
+def heat_map(table: Numbers, limit: float, cell: int = 24) -> npt.NDArray[np.uint8]:
+    """``table`` as a picture, ``[8 cell, 8 cell, 3]``: blue below 0, white, red above, in full colour at ``limit``."""
+    share = np.clip(table / limit if limit else table, -1, 1)[..., None]
+    colour = np.where(share > 0, np.array([178, 24, 43]), np.array([33, 102, 172]))
+    pixels = 255 + np.abs(share) * (colour - 255)
+    return np.kron(pixels, np.ones((cell, cell, 1))).astype(np.uint8)

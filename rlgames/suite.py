@@ -1,0 +1,163 @@
+"""How many test positions does a chess agent solve? ``python -m rlgames.suite epd=wac.epd checkpoint=runs/chess/...``.
+
+Positions come from EPD files (PGN standard, section 16.2): ``bm`` names the best moves, ``am`` moves to avoid; in
+graded suites such as the Strategic Test Suite ``c8`` holds the points of the moves ``c9``.
+"""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import hydra
+from omegaconf import DictConfig
+
+from rlgames import cli
+from rlgames.build import CONF
+from rlgames.files import write_atomically
+
+
+class Position(NamedTuple):
+    """A test position.
+
+    Attributes:
+        name: its id.
+        board: the position.
+        solved: moves that solve it.
+        points: of moves in graded suites; else 1 for those that solve it.
+    """
+
+    name: str
+    board: Any
+    solved: frozenset[int]
+    points: dict[int, int]
+
+    @property
+    def theme(self) -> str:
+        """The name without its number."""
+        return self.name.rpartition(".")[0]
+
+
+def parse(line: str) -> Position:
+    """A position from a line of EPD.
+
+    Raises:
+        ValueError: if it is none, or names no best move.
+    """
+    from rlgames.games.chess import Board
+    from rlgames.openings import fen_of_epd
+    from rlgames.pgn import from_san
+
+    board = Board.from_fen(fen_of_epd(line))
+    notes = operations(" ".join(line.split()[4:]))
+    best = {from_san(board, word) for word in notes.get("bm", "").split()}
+    avoid = {from_san(board, word) for word in notes.get("am", "").split()}
+    solved = best or {int(move) for move in board.moves()} - avoid if best or avoid else set()
+    points = dict.fromkeys(solved, 1)
+    if "c8" in notes and "c9" in notes:
+        graded = zip(notes["c9"].split(), notes["c8"].split(), strict=True)
+        points = {board.from_uci(move): int(number) for move, number in graded}
+    if not solved:
+        raise ValueError("there is no best move (bm) and none to avoid (am)")
+    return Position(notes.get("id", ""), board, frozenset(solved), points)
+
+
+def operations(text: str) -> dict[str, str]:
+    """The operations of EPD, ``bm Qd1+; id "BK.01";``, by their names."""
+    found, words, quoted = {}, "", False
+    for letter in text + ";":
+        quoted ^= letter == '"'
+        if letter == ";" and not quoted:
+            name, _, operands = words.strip().partition(" ")
+            if name:
+                found[name] = operands.strip().strip('"')
+            words = ""
+        else:
+            words += letter
+    return found
+
+
+def read(file: Path) -> list[Position]:
+    """The positions of ``file``; lines that are none are reported on stderr and left out.
+
+    Raises:
+        ValueError: if there is no position at all.
+        OSError: if it cannot be read.
+    """
+    positions = []
+    for n, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
+        if line.strip():
+            try:
+                positions.append(parse(line))
+            except ValueError as error:
+                print(f"{file}, line {n} left out: {' '.join(str(error).split())}", file=sys.stderr)
+    if not positions:
+        raise ValueError(f"{file} holds no test position")
+    return positions
+
+
+class Figures(NamedTuple):
+    """How many positions were solved, and the points reached of those that could be."""
+
+    positions: int
+    solved: int
+    points: int
+    most: int
+
+    def __str__(self) -> str:
+        """For people."""
+        solved = f"{self.solved} of {self.positions} solved"
+        return solved if self.most == self.positions else f"{solved}, {self.points} of {self.most} points"
+
+
+def figures(moves: Iterable[tuple[Position, int]]) -> Figures:
+    """Count what the ``moves`` chosen are worth."""
+    pairs = list(moves)
+    solved = sum(move in position.solved for position, move in pairs)
+    points = sum(position.points.get(move, 0) for position, move in pairs)
+    return Figures(len(pairs), solved, points, sum(max(position.points.values()) for position, _ in pairs))
+
+
+def suite(cfg: DictConfig) -> dict[str, Figures]:
+    """Let the agent of ``cfg`` think about all positions; figures by theme, and under "" of all.
+
+    Raises:
+        ValueError: if the configuration makes no sense.
+        OSError: if a file cannot be read or written.
+    """
+    from rlgames.contest import Course
+    from rlgames.features.chess import start_values
+    from rlgames.pairs import coefficients_of
+    from rlgames.players.searcher import Searcher
+    from rlgames.records import to_json
+
+    saved = cfg.checkpoint and checkpoint.load(cfg.checkpoint)
+    coefficients = coefficients_of(saved, cfg.checkpoint) if saved else start_values()
+    engine = Searcher(coefficients, cfg.nodes, cfg.depth, hash_mb=16)
+    chosen = []
+    for position in read(Path(cfg.epd).expanduser()):
+        engine.new_game()
+        chosen.append((position, engine.think(Course(position.board)).move))
+    themes = dict.fromkeys(position.theme for position, _ in chosen)
+    found = {theme: figures(pair for pair in chosen if pair[0].theme == theme) for theme in themes}
+    found = (found if len(found) > 1 else {}) | {"": figures(chosen)}
+    if cfg.json is not None:
+        content = {theme or "all": figure._asdict() for theme, figure in found.items()}
+        write_atomically(Path(cfg.json).expanduser(), to_json(content))
+    return found
+
+
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="suite")
+def main(cfg: DictConfig) -> None:
+    """Solve the test positions of the command line."""
+    try:
+        found = suite(cfg)
+    except Exception as error:
+        cli.report(error, "suite")
+        sys.exit(1)
+    for theme, figure in found.items():
+        print(f"{theme or 'all'}: {figure}")
+
+
+if __name__ == "__main__":
+    cli.run(main, "suite")

@@ -1,0 +1,198 @@
+"""A chess engine for graphical interfaces, by the Universal Chess Interface: ``python -m rlgames.uci checkpoint=...``.
+
+One thread reads commands and answers at once; another does the work. It begins with what takes long, importing and
+compiling, so that an interface never waits to see that the engine is there.
+"""
+
+import itertools
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import hydra
+from omegaconf import DictConfig
+
+from rlgames import cli
+from rlgames.build import CONF
+
+# numpy, numba and torch are imported by the thread that works.
+
+MOVES_TO_GO = 30  # until the end of the game, if the clock does not say
+DEFAULT_MS = 1000.0  # for "go" without a limit
+MOST_DEPTH = 64
+
+
+class Thought:
+    """One search, from "go" to "bestmove"."""
+
+    def __init__(self, endless: bool = False) -> None:
+        self.endless, self.stop, self.done = endless, threading.Event(), threading.Event()
+
+
+class Uci:
+    """The conversation with an interface.
+
+    Args:
+        load: returns the engine's thinker, see ``rlgames.thinker.Thinker``; may take long, and raise ValueError.
+    """
+
+    def __init__(self, load: Callable[[Callable[[str], None]], Any]) -> None:
+        self._load = load
+        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._printing = threading.Lock()
+        self._ready = threading.Event()
+        self._thought = Thought()
+        self._thought.done.set()
+        self.thinker: Any = None
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Obey ``lines`` up to "quit" or their end."""
+        for line in lines:
+            words = line.split()
+            if words[:1] == ["quit"]:
+                break
+            if words:
+                self._obey(words)
+        else:  # the end of a script: it may want to see the answer
+            if not self._thought.endless:
+                self._thought.done.wait()
+        self._halt(self._thought, wait=2.0)
+
+    def say(self, line: str) -> None:
+        """Print a line, from any thread."""
+        with self._printing:
+            print(line, flush=True)
+
+    def _obey(self, words: list[str]) -> None:
+        command = words[0]
+        if command == "uci":
+            self.say("id name rlgames\nid author the rlgames authors")
+            self.say("option name Hash type spin default 16 min 1 max 4096\noption name Clear Hash type button")
+            self.say("option name MultiPV type spin default 1 min 1 max 64")
+            self.say("option name Move Overhead type spin default 30 min 0 max 5000\nuciok")
+        elif command == "isready":
+            self.say("readyok")
+        elif command == "stop":
+            self._halt(self._thought)
+        elif command == "go":
+            self._halt(self._thought)  # an interface should have said stop
+            self._thought = thought = Thought(endless="infinite" in words or "ponder" in words)
+            if not self._ready.is_set():
+                self.say("info string the search is being compiled, which happens once; please wait")
+            began = time.monotonic()
+            self._jobs.put(lambda: self._go(words[1:], began, thought))
+        elif command == "position":
+            self._jobs.put(lambda: self.thinker.position(words[1:]))
+        elif command == "ucinewgame":
+            self._jobs.put(lambda: self.thinker.clear())
+        elif command == "setoption":
+            self._jobs.put(lambda: self.thinker.set_option(*option(words[1:])))
+        elif command not in ("debug", "register", "ponderhit"):
+            self.say(f"info string unknown command {command[:40]}")
+
+    def _halt(self, thought: Thought, wait: float = 10.0) -> None:
+        """End a search; asks again and again, since it may be just about to begin."""
+        thought.stop.set()
+        end = time.monotonic() + wait if self._ready.is_set() else 0.0  # else a search ends when it begins
+        while not thought.done.wait(0.005) and time.monotonic() < end:
+            self.thinker.search.stop()
+
+    def _work(self) -> None:
+        self.thinker = self._load(self.say)
+        self._ready.set()
+        while True:
+            job = self._jobs.get()
+            try:
+                job()
+            except Exception as error:  # an engine lives on; what is wrong with a command is said
+                self.say(f"info string {' '.join(str(error).split())[:200]}")
+
+    def _go(self, words: list[str], began: float, thought: Thought) -> None:
+        limits = numbers_of(words)
+        thinker = self.thinker
+        ms = None if thought.endless else milliseconds(words, limits, thinker.board.player() > 0, thinker.overhead)
+        timer = None
+        try:
+            if ms is not None:
+                timer = threading.Timer(max(0.0, began + ms / 1000 - time.monotonic()), self._halt, (thought,))
+                timer.daemon = True
+                timer.start()
+            depth = limits.get("depth", 2 * limits["mate"] if limits.get("mate", 0) > 0 else MOST_DEPTH)
+            move = thinker.think(max(1, depth), limits.get("nodes", 0), thought.stop, began, moves_of(words))
+            if thought.endless:
+                thought.stop.wait()
+        except Exception as error:
+            move = "0000"
+            self.say(f"info string {' '.join(str(error).split())[:200]}")
+        finally:
+            if timer:
+                timer.cancel()
+        self.say(f"bestmove {move}")
+        thought.done.set()
+
+
+def option(words: list[str]) -> tuple[str, str]:
+    """Name, in small letters, and value of "name Move Overhead value 30"."""
+    text = " ".join(words)
+    name, _, value = text.partition(" value ")
+    return name.removeprefix("name ").strip().lower(), value.strip()
+
+
+def numbers_of(words: list[str]) -> dict[str, int]:
+    """The whole numbers behind their names in a "go" command; what is none is left out."""
+    found = {}
+    for name, word in itertools.pairwise(words):
+        if word.lstrip("-").isdecimal() and word.isascii() and len(word) < 12:
+            found[name] = int(word)
+    return found
+
+
+def moves_of(words: list[str]) -> list[str]:
+    """The moves behind "searchmoves"."""
+    behind = words[words.index("searchmoves") + 1 :] if "searchmoves" in words else []
+    return [word.lower() for word in behind if word[0] in "abcdefghABCDEFGH" and word[1:2].isdecimal()]
+
+
+def milliseconds(words: list[str], limits: dict[str, int], white: bool, overhead: int) -> float | None:
+    """Time to think, None for no limit. Of a clock a thirtieth is taken, and most of the increment."""
+    if "movetime" in words:
+        return max(0.0, limits.get("movetime", 0) - overhead)
+    own, increment = ("wtime", "winc") if white else ("btime", "binc")
+    if {"wtime", "btime", "winc", "binc", "movestogo"} & set(words):
+        left = max(0.0, limits.get(own, 1000) - overhead)  # only the opponent's clock is known: be quick
+        share = left / min(max(1, limits.get("movestogo", MOVES_TO_GO)), MOVES_TO_GO)
+        return min(share + 0.75 * max(0, limits.get(increment, 0)), 0.7 * left)
+    return None if {"depth", "nodes", "mate"} & set(limits) else DEFAULT_MS
+
+
+def load_thinker(checkpoint: str | None, say: Callable[[str], None]) -> Any:
+    """The thinker with the coefficients of ``checkpoint``, or those before learning, compiled."""
+    from rlgames import checkpoint as checkpoints
+    from rlgames.features.chess import start_values
+    from rlgames.pairs import coefficients_of
+    from rlgames.thinker import Thinker
+
+    coefficients = start_values()
+    if checkpoint is not None:
+        try:
+            coefficients = coefficients_of(checkpoints.load(checkpoint), checkpoint)
+        except ValueError as error:
+            say(f"info string error: {error}; playing with the values before learning")
+    return Thinker(coefficients, say)
+
+
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="uci")
+def main(cfg: DictConfig) -> None:
+    """Talk to an interface."""
+    Uci(lambda say: load_thinker(cfg.checkpoint, say)).run(sys.stdin)
+    sys.stdout.flush()
+    os._exit(0)  # a thread may be compiling, which nothing can interrupt
+
+
+if __name__ == "__main__":
+    cli.run(main, "uci")

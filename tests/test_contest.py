@@ -1,0 +1,213 @@
+import io
+import itertools
+
+import numpy as np
+import pytest
+
+from rlgames.contest import Adjudication, Course, play
+from rlgames.features.chess import start_values
+from rlgames.games.chess import START, Board, Chess
+from rlgames.openings import Openings, fen_of_epd
+from rlgames.pairs import play_pair
+from rlgames.pgn import pgn, san
+from rlgames.players.searcher import Searcher
+from rlgames.players.uci_engine import EngineError
+from rlgames.search import Result
+
+GAME = Chess()
+FREE = Adjudication(resign=0, draw_moves=0)
+SOME = Openings(random_plies=4)
+
+
+def level(board):
+    return 0.0
+
+
+class Script:
+    """Plays given moves, saying that it sees a score."""
+
+    def __init__(self, moves, score=0.0, name="script"):
+        self.moves, self.score, self.name, self.games = moves.split(), score, name, 0
+
+    def new_game(self):
+        self.games += 1
+        self.left = itertools.cycle(self.moves)
+
+    def think(self, course):
+        move = course.board.from_uci(next(self.left))
+        return Result(move, self.score, 0, (move,), course.board, True, 1, 1)
+
+
+class Dies(Script):
+    def think(self, course):
+        raise EngineError("gone")
+
+
+def course(fen, moves=""):
+    start = Board.from_fen(fen)
+    result = Course(start)
+    for word in moves.split():
+        result.play(result.board.from_uci(word))
+    return result
+
+
+@pytest.mark.parametrize(
+    ("fen", "moves", "end"),
+    [
+        (START.fen(), "f2f3 e7e5 g2g4 d8h4", (-1, "mate")),
+        (START.fen(), "e2e4", None),
+        ("7k/5Q2/8/6K1/8/8/8/8 w - - 0 1", "g5g6", (0, "stalemate")),
+        ("7k/8/8/6K1/8/8/8/6R1 w - - 99 80", "g1f1", (0, "fifty moves")),
+        ("7k/8/6K1/8/8/8/8/R7 w - - 99 80", "a1a8", (1, "mate")),
+        ("5K2/8/8/1B6/8/k7/6b1/8 w - - 0 39", "", (0, "dead material")),
+        (START.fen(), "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1", None),
+        (START.fen(), "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1 f6g8", (0, "threefold repetition")),
+    ],
+)
+def test_the_rules_end_a_game(fen, moves, end):
+    assert course(fen, moves).end() == end
+
+
+def test_a_game_between_scripts():
+    white, black = Script("f2f3 g2g4"), Script("e7e5 d8h4")
+    record = play(white, black, Course(), FREE)
+    assert (record.winner, record.reason) == (-1, "mate")
+    assert record.course.uci() == ["f2f3", "e7e5", "g2g4", "d8h4"]
+    assert len(record.thoughts) == 4
+    assert (white.games, black.games) == (1, 1)
+
+
+def shuffle(white_score, black_score, rules):
+    return play(Script("g1f3 f3g1", white_score), Script("b8c6 c6b8", black_score), Course(), rules)
+
+
+def test_adjudication():
+    rules = Adjudication(max_plies=6, resign=5.0, resign_moves=2, draw=0.1, draw_moves=2, draw_from=2)
+    assert shuffle(6.0, -6.0, rules)[2:] == (1, "adjudication: decisive score")
+    assert shuffle(-6.0, 6.0, rules)[2:] == (-1, "adjudication: decisive score")
+    assert len(shuffle(6.0, -6.0, rules).thoughts) == 4
+    assert shuffle(0.1, -0.1, rules)[2:] == (0, "adjudication: even score")
+    assert shuffle(6.0, -4.0, rules)[2:] == (0, "adjudication: too long")
+    assert shuffle(6.0, 6.0, rules)[2:] == (0, "adjudication: too long")
+    assert shuffle(6.0, -6.0, FREE)[2:] == (0, "threefold repetition")
+
+
+def test_opening_moves_are_not_thoughts():
+    opening = Course(START, (START.from_uci("e2e4"),))
+    record = play(Script("d2d4"), Script("e7e5"), opening, Adjudication(max_plies=2))
+    assert (record.course.opening, len(record.thoughts)) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("fen", "move", "text"),
+    [
+        ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "e1g1", "O-O"),
+        ("r3k3/8/8/8/8/8/8/4K3 b q - 0 1", "e8c8", "O-O-O"),
+        ("3rk3/4P3/8/8/8/8/8/4K3 w - - 0 1", "e7d8q", "exd8=Q+"),
+        ("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1", "e5d6", "exd6"),
+        ("4k3/8/8/8/8/8/1N3N2/4K3 w - - 0 1", "b2d1", "Nbd1"),
+        ("4k3/8/8/8/1N6/8/1N6/4K3 w - - 0 1", "b2d3", "N2d3"),
+        ("2k5/8/8/8/Q6Q/8/8/K6Q w - - 0 1", "h4e4", "Qh4e4"),
+        ("7k/R7/6K1/8/8/8/8/8 w - - 0 1", "a7a8", "Ra8#"),
+    ],
+)
+def test_san_by_hand(fen, move, text):
+    board = Board.from_fen(fen)
+    assert san(board, board.from_uci(move)) == text
+
+
+def test_san_and_pgn_as_the_library_reads_them():
+    chess = pytest.importorskip("chess")
+    pytest.importorskip("chess.pgn")
+    rng = np.random.default_rng(0)
+    for number in range(10):
+        opening = Openings(random_plies=60).draw(rng, level)
+        moves, end = opening.moves, len(opening.moves)
+        start = opening.boards[number]
+        told = [Result(move, 0.5, 0, (move,), START, True, 1, 3) for move in moves[number:]]
+        rest = Course(start, tuple(moves[number:]))
+        rest.opening = 3
+        record = play(Script("a"), Script("a"), rest, Adjudication(max_plies=1))._replace(thoughts=told[3:])
+        read = chess.pgn.read_game(io.StringIO(pgn(record, {"Event": "a b", "White": "x"})))
+        assert not read.errors
+        assert [move.uci() for move in read.mainline_moves()] == rest.uci()
+        assert read.headers["Event"] == "a b"
+        assert read.headers["Result"] == "1/2-1/2"
+        assert read.board().fen(en_passant="legal") == start.fen()
+        board = read.board()
+        for n, move in enumerate(read.mainline_moves()):
+            assert san(rest.boards[n], rest.moves[n]) == board.san(move)
+            board.push(move)
+        assert end == 60
+        assert list(read.mainline())[3].comment == "+0.50/3"
+
+
+def test_random_openings_are_different_and_repeatable():
+    drawn = [tuple(SOME.draw(np.random.default_rng(seed), level).moves) for seed in range(20)]
+    assert len(set(drawn)) == 20
+    assert drawn[3] == tuple(SOME.draw(np.random.default_rng(3), level).moves)
+    assert SOME.draw(np.random.default_rng(0), level).opening == 4
+
+
+def test_decided_openings_are_refused():
+    seen = []
+
+    def score(board):
+        seen.append(board)
+        return 9.0 if len(seen) < 3 else -1.0
+
+    SOME.draw(np.random.default_rng(0), score)
+    assert len(seen) == 3
+    with pytest.raises(ValueError, match="a thousand openings in a row"):
+        SOME.draw(np.random.default_rng(0), lambda board: -9.0)
+
+
+def test_books(tmp_path):
+    file = tmp_path / "book.epd"
+    file.write_text('# comment\n4k3/8/8/8/8/8/8/4K2R w K - bm O-O; id "x";\n\n4k2r/8/8/8/8/8/8/4K3 b k - 3 9\n')
+    book = Openings(str(file), random_plies=0)
+    assert {start.fen() for start, _ in book.book} == {
+        "4k3/8/8/8/8/8/8/4K2R w K - 0 1",
+        "4k2r/8/8/8/8/8/8/4K3 b k - 3 9",
+    }
+    file.write_text("4k3/8/8/8/8/8/8/4K2R w K -\nrubbish\n")
+    with pytest.raises(ValueError, match="line 2"):
+        Openings(str(file))
+    file.write_text("\n")
+    with pytest.raises(ValueError, match="no position"):
+        Openings(str(file))
+    with pytest.raises(FileNotFoundError):
+        Openings(str(tmp_path / "missing.epd"))
+
+
+def test_a_book_of_games(tmp_path):
+    pytest.importorskip("chess.pgn")
+    file = tmp_path / "book.pgn"
+    file.write_text('[Event "?"]\n\n1. e4 e5 2. Nf3 *\n\n[Event "?"]\n\n1. d4 *\n')
+    assert [len(moves) for _, moves in Openings(str(file), random_plies=0).book] == [3, 1]
+
+
+def test_counters_of_epd():
+    assert fen_of_epd("8/8/8/8/8/8/8/8 w - - bm Qd1+; id x;") == "8/8/8/8/8/8/8/8 w - - 0 1"
+
+
+def test_pairs_exchange_colours_and_repeat_the_opening():
+    first, second = (Searcher(start_values(), depth=1, nodes=0, name=name) for name in "ab")
+    pair = play_pair(first, second, SOME, Adjudication(max_plies=30), level, np.random.default_rng(1))
+    a, b = pair.records
+    assert a.course.moves[:4] == b.course.moves[:4]
+    assert pair.points == 1 + (a.winner - b.winner) / 2
+
+
+def test_a_player_against_itself_is_even():
+    """Games of a pair are the same game, so that every pair has one point."""
+    player = Searcher(start_values(), nodes=200)
+    for seed in range(3):
+        pair = play_pair(player, player, SOME, Adjudication(), player.score, np.random.default_rng(seed))
+        assert pair.points == 1
+        assert pair.records[0].course.moves == pair.records[1].course.moves
+
+
+def test_a_crash_spoils_its_pair_only():
+    pair = play_pair(Dies("a"), Searcher(start_values(), nodes=50), SOME, FREE, level, np.random.default_rng(0))
+    assert (pair.points, pair.errors) == (None, ("gone", "gone"))

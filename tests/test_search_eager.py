@@ -1,0 +1,195 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from rlgames.compiled import compile_function
+from rlgames.features.chess import RESOLUTION, start_values
+from rlgames.features.chess_linear import ChessTerms
+from rlgames.features.ntuples import NTuples
+from rlgames.games.chess import Board, Chess
+from rlgames.games.connect4 import Connect4
+from rlgames.games.tictactoe import TicTacToe
+from rlgames.network import LinearEvaluation, ValueNetwork
+from rlgames.players.minimax import WIN
+from rlgames.players.minimax import search as compiled_search
+from rlgames.search import Limits, Search
+from rlgames.search.eager import search
+from rlgames.search.ordering import loses_material
+
+
+class Cells(nn.Module):
+    """A network of two layers over the stones of the board."""
+
+    def __init__(self, game):
+        super().__init__()
+        torch.manual_seed(1)
+        self.game = game
+        self.layers = nn.Sequential(nn.Linear(game.n_cells, 8), nn.Tanh(), nn.Linear(8, 1), nn.Tanh())
+        self.batches = []
+
+    def forward(self, boards):
+        self.batches.append(len(boards))
+        stones = np.stack([self.game.cells(board).ravel() for board in boards])
+        with torch.no_grad():
+            return self.layers(torch.from_numpy(stones).float()).squeeze(1)
+
+
+def zeros(boards):
+    return torch.zeros(len(boards))
+
+
+def some_boards(game, plies, count):
+    rng = np.random.default_rng(3)
+    while count:
+        board = game.board
+        for _ in range(plies):
+            board = board if board.over() else board.play(int(rng.choice(board.moves())))
+        if not board.over():
+            count -= 1
+            yield board
+
+
+def all_boards(board, seen):
+    if board not in seen:
+        seen.add(board)
+        for move in board.moves():
+            all_boards(board.play(int(move)), seen)
+    return seen
+
+
+@pytest.mark.parametrize("game", [TicTacToe(), Connect4()], ids=["tictactoe", "connect4"])
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_alpha_beta_is_plain_minimax(game, depth):
+    network = Cells(game)
+    for board in some_boards(game, 3, 10):
+        pruned, plain = (search(board, depth, network, prune=prune) for prune in (True, False))
+        assert pruned == plain
+
+
+def test_value_is_that_of_the_leaf_at_the_end_of_the_line():
+    game = Connect4()
+    network = Cells(game)
+    for board in some_boards(game, 12, 10):
+        found = search(board, 4, network)
+        assert game.play(found.line, board) == found.leaf
+        assert len(found.line) == 4 or found.leaf.over()
+        value = found.leaf.winner() if found.leaf.over() else network([found.leaf]).item()
+        assert found.value == pytest.approx(board.player() * value)
+
+
+def test_pruning_saves_work_and_siblings_share_a_batch():
+    game = Connect4()
+    network = Cells(game)
+    search(game.board, 4, network, prune=False)
+    assert network.batches == [7] * 7**3
+    network.batches = []
+    search(game.board, 4, network)
+    assert len(network.batches) < 7**3 / 2
+
+
+def test_tictactoe_to_the_end():
+    boards = all_boards(TicTacToe().board, set())
+    assert len(boards) == 5478
+    assert search(TicTacToe().board, 9, zeros).value == 0
+    for board in [board for board in boards if board.ply >= 4]:
+        exact = np.sign(compiled_search(board, 9, -WIN, WIN)) if not board.over() else board.player() * board.winner()
+        assert search(board, 9, zeros).value == exact
+
+
+def test_it_finds_the_same_wins_as_compiled_search():
+    game = Connect4()
+    decided = 0
+    for board in some_boards(game, 16, 30):
+        exact = np.sign(compiled_search(board, 4, -WIN, WIN))
+        assert search(board, 4, zeros).value == exact
+        decided += exact != 0
+    assert decided > 5
+
+
+def test_a_value_network_from_the_first_players_view():
+    game = TicTacToe()
+    features = NTuples(game, tuples=[[0, 1, 2], [0, 4, 8]], states=3)
+    network = ValueNetwork(features, init=0.5)
+    best = min(network.value(game.board.play(4).play(move)).item() for move in range(9) if move != 4)
+    found = search(game.board.play(4), 1, lambda boards: network.value(*boards))
+    assert found.value == pytest.approx(-best)
+
+
+def test_the_window_bounds_the_value():
+    game = Connect4()
+    network = Cells(game)
+    for board in some_boards(game, 8, 5):
+        value = search(board, 3, network).value
+        assert search(board, 3, network, alpha=value, beta=math.inf).value <= value
+        assert search(board, 3, network, beta=value).value >= value
+        inside = search(board, 3, network, alpha=value - 0.01, beta=value + 0.01)
+        assert inside.value == pytest.approx(value)
+
+
+def test_a_finished_game():
+    lost = TicTacToe().play("14253")
+    assert search(lost, 3, zeros) == (-1.0, (), lost)
+
+
+@compile_function
+def loses(board, move):
+    return loses_material(board, move)
+
+
+class Exchanges:
+    """What compiled chess search looks at beyond its depth."""
+
+    def extension(self, board):
+        return int(board.in_check())
+
+    def may_stand(self, board):
+        return not board.in_check()
+
+    def moves(self, board):
+        occupied = board.white | board.black
+        legal = [int(move) for move in board.moves()]
+        loud = [
+            move
+            for move in legal
+            if move >> 12 or ((occupied >> (move >> 6 & 63) & 1 or en_passant(board, move)) and not loses(board, move))
+        ]
+        return loud if self.may_stand(board) else legal
+
+
+def en_passant(board, move):
+    return board.pawns >> (move & 63) & 1 and move >> 6 & 63 == board.en_passant
+
+
+def test_chess_as_compiled_search_plays_it():
+    """The linear evaluation as a network of torch gives the same value and leaf as the compiled search."""
+    coefficients = start_values()
+    coefficients[5:] += 0.05 * np.random.default_rng(0).standard_normal(len(coefficients) - 5).astype(np.float32)
+    network = LinearEvaluation(ChessTerms(Chess()), dtype="float64")
+    network.embedding.weight.data[:, 0] = torch.from_numpy(np.rint(coefficients * RESOLUTION) / RESOLUTION)
+    compiled = Search(coefficients, hash_mb=1, table_use=0, selective=False)
+    equal = 0
+    with torch.no_grad():
+        for board in some_boards(Chess(), 14, 12):
+            for depth in (1, 2):
+                compiled.clear()
+                found = compiled.run(board, limits=Limits(depth=depth))
+                eager = search(board, depth, network.linear, win=1000.0, tactics=Exchanges())
+                if found.mate:
+                    assert eager.value == np.sign(found.mate) * 1000
+                else:
+                    assert eager.value == pytest.approx(found.score, abs=1e-6)  # counts are float32
+                    equal += eager.leaf == found.leaf
+    assert equal > 18
+
+
+def test_tactics_look_beyond_the_depth():
+    """A rook that takes a protected pawn is lost: seen without any depth left."""
+    board = Board.from_fen("4k3/8/2p5/3p4/8/8/8/3RK3 w - - 0 1")
+    network = LinearEvaluation(ChessTerms(Chess()))
+    with torch.no_grad():
+        short, long = (search(board, 1, network.linear, 1000.0, tactics=t) for t in (None, Exchanges()))
+    assert board.uci(short.line[0]) == "d1d5"
+    assert board.uci(long.line[0]) != "d1d5"

@@ -1,0 +1,90 @@
+from pathlib import Path
+
+import pytest
+
+from rlgames.build import load
+from rlgames.games.chess import Board
+from rlgames.pgn import from_san, san
+from rlgames.suite import figures, operations, parse, read, suite
+
+DATA = Path(__file__).parents[2] / "shared/data"
+BK = '1k1r4/pp1b1R2/3q2pp/4p3/2B5/4Q3/PPP2B2/2K5 b - - bm Qd1+; id "BK.01";'
+GRADED = '4k3/8/8/8/8/8/4P3/4K3 w - - bm e4; id "STS(v1.0) Pawns.007"; c0 "a; b"; c8 "100 40"; c9 "e2e4 e2e3";'
+
+
+def test_operations():
+    assert operations('bm Qd1+ Nf3; id "a; b"; ce 10;') == {"bm": "Qd1+ Nf3", "id": "a; b", "ce": "10"}
+
+
+def test_best_moves_and_moves_to_avoid():
+    position = parse(BK)
+    assert {position.board.uci(move) for move in position.solved} == {"d6d1"}
+    assert (position.name, position.theme) == ("BK.01", "BK")
+    kings = parse("4k3/8/8/8/8/8/8/4K2R w - - am Rh8+;")
+    assert kings.board.from_uci("h1h8") not in kings.solved
+    assert len(kings.solved) == len(kings.board.moves()) - 1
+
+
+def test_graded_moves():
+    position = parse(GRADED)
+    e4, e3, king = (position.board.from_uci(word) for word in ("e2e4", "e2e3", "e1d1"))
+    assert figures([(position, e4)]) == (1, 1, 100, 100)
+    assert figures([(position, e3), (position, king)]) == (2, 0, 40, 200)
+    assert str(figures([(position, e3)])) == "0 of 1 solved, 40 of 100 points"
+
+
+@pytest.mark.parametrize("line", ["rubbish", '4k3/8/8/8/8/8/8/4K3 w - - id "x";', "4k3/8/8/8/8/8/8/4K3 w - - bm Qd1;"])
+def test_bad_lines_are_reported_and_left_out(line, tmp_path, capsys):
+    file = tmp_path / "bad.epd"
+    file.write_text(f"{line}\n{BK}\n\n")
+    assert len(read(file)) == 1
+    assert "line 1 left out" in capsys.readouterr().err
+    file.write_text(line)
+    with pytest.raises(ValueError, match="holds no test position"):
+        read(file)
+
+
+@pytest.mark.parametrize(
+    ("fen", "text", "move"),
+    [
+        ("4k3/8/8/3p4/4P3/8/8/4K3 w - - 0 1", "exd5", "e4d5"),
+        ("4k3/8/8/3p4/3PP3/8/8/4K3 w - - 0 1", "ed5", "e4d5"),
+        ("4k3/8/8/8/3PP3/8/8/4K3 w - - 0 1", "d5", "d4d5"),
+        ("4k3/8/8/8/8/8/1N6/4K3 w - - 0 1", "Nbd1!", "b2d1"),
+        ("4k3/P7/8/8/8/8/8/4K3 w - - 0 1", "a8N", "a7a8n"),
+        ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "0-0", "e1g1"),
+        ("3rk3/8/8/8/8/8/8/3RK3 w - - 0 1", "Rd8+", "d1d8"),
+    ],
+)
+def test_san_is_read_as_people_write_it(fen, text, move):
+    board = Board.from_fen(fen)
+    assert board.uci(from_san(board, text)) == move
+
+
+def test_ambiguous_san():
+    with pytest.raises(ValueError, match="ambiguous"):
+        from_san(Board.from_fen("4k3/8/8/8/8/8/1N3N2/4K3 w - - 0 1"), "Nd1")
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="no test suites here")
+@pytest.mark.parametrize(
+    ("name", "count", "most"), [("wac", 300, 300), ("bratko_kopec", 24, 24), ("sts_v6", 1188, 118800)]
+)
+def test_published_suites_are_read_whole(name, count, most, capsys):
+    positions = read(DATA / f"{name}.epd")
+    assert len(positions) == count
+    assert sum(max(position.points.values()) for position in positions) == most
+    assert capsys.readouterr().err == ""
+    for position in positions[:30]:
+        for move in map(int, position.board.moves()):
+            assert from_san(position.board, san(position.board, move)) == move
+
+
+def test_the_program_solves_a_mate(tmp_path):
+    file = tmp_path / "mates.epd"
+    file.write_text('6k1/5ppp/8/8/8/8/8/K2R4 w - - bm Rd8#; id "mate.1";\n' + BK)
+    cfg = load(f"epd={file}", "depth=2", f"json={tmp_path / 'out.json'}", config="suite")
+    found = suite(cfg)
+    assert found["mate"] == (1, 1, 1, 1)
+    assert found[""].positions == 2
+    assert (tmp_path / "out.json").exists()

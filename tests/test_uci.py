@@ -1,0 +1,300 @@
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from rlgames.features.chess import start_values
+from rlgames.games.chess import START, Board
+from rlgames.thinker import Thinker
+from rlgames.uci import Uci, load_thinker, milliseconds, moves_of, numbers_of, option
+
+ROOT = Path(__file__).parents[1]
+FOOLS_MATE = "startpos moves f2f3 e7e5 g2g4 d8h4"
+
+
+class Talk:
+    """A conversation with the engine in this process."""
+
+    def __init__(self, thinker):
+        self.said = queue.Queue()
+        self.lines = queue.Queue()
+        self.uci = Uci(lambda say: thinker)
+        self.uci.say = self.say
+        thinker.say = self.say
+        self.thread = threading.Thread(target=self.uci.run, args=(iter(self.lines.get, "quit"),))
+        self.thread.start()
+
+    def say(self, text):
+        for line in text.split("\n"):
+            self.said.put(line)
+
+    def __call__(self, *lines):
+        for line in lines:
+            self.lines.put(line)
+
+    def until(self, start, seconds=20):
+        """Everything said up to a line that begins with ``start``."""
+        found = []
+        while not found or not found[-1].startswith(start):
+            found.append(self.said.get(timeout=seconds))
+        return found
+
+    def move(self, *lines):
+        self(*lines)
+        return self.until("bestmove")[-1].split()[1]
+
+
+@pytest.fixture(scope="module")
+def thinker():
+    return Thinker(start_values(), print)
+
+
+@pytest.fixture
+def talk(thinker):
+    thinker.set_option("multipv", "1")
+    thinker.position(["startpos"])
+    conversation = Talk(thinker)
+    yield conversation
+    conversation("quit")
+    conversation.thread.join(5)
+    assert not conversation.thread.is_alive()
+
+
+def legal(move, fen=None):
+    board = Board.from_fen(fen) if fen else START
+    return move in {board.uci(m) for m in board.moves()}
+
+
+def test_identification_and_options(talk):
+    talk("uci")
+    lines = talk.until("uciok")
+    assert lines[0].startswith("id name rlgames")
+    for name in ("Hash", "Clear Hash", "MultiPV", "Move Overhead"):
+        assert any(line.startswith(f"option name {name} type") for line in lines)
+    talk("isready")
+    assert talk.until("readyok")
+
+
+@pytest.mark.parametrize(
+    "go",
+    [
+        *("go depth 0", "go nodes 1", "go movetime 0", "go movetime -1", "go btime 50000", "go wtime 0 btime 0"),
+        *("go wtime -50 btime 1000 winc 0 binc 0", "go wtime 100 btime 100", "go wtime abc", "go nodes 3000"),
+        *("go depth 3", "go mate 2", "go movetime 50", "go wtime 1000 btime 1000 movestogo 40", "go searchmoves zz"),
+    ],
+)
+def test_every_go_is_answered_with_one_legal_move(talk, go):
+    assert legal(talk.move(go))
+    talk("isready")
+    assert not any(line.startswith("bestmove") for line in talk.until("readyok"))
+
+
+def test_lines_of_information(talk):
+    talk("position startpos moves e2e4 e7e5 f1c4 b8c6 d1h5 a7a6", "go depth 3")
+    lines = talk.until("bestmove")
+    assert lines[-1] == "bestmove h5f7"
+    words = lines[-2].split()
+    assert words[:2] == ["info", "depth"]
+    assert words[words.index("score") + 1 : words.index("score") + 3] == ["mate", "1"]
+    talk("position startpos", "go depth 3")
+    info = talk.until("bestmove")[-2].split()
+    assert info[info.index("score") + 1] == "cp"
+    assert int(info[info.index("nodes") + 1]) > 20
+    assert {"nps", "time", "pv"} <= set(info)
+
+
+def test_an_infinite_search_ends_when_told(talk):
+    talk("go infinite", "isready")
+    talk.until("readyok", seconds=1)
+    time.sleep(0.2)
+    assert all(not line.startswith("bestmove") for line in list(talk.said.queue))
+    talk("stop")
+    assert legal(talk.until("bestmove", seconds=2)[-1].split()[1])
+    talk("stop", "isready")
+    assert talk.until("readyok") == ["readyok"]
+
+
+@pytest.mark.parametrize(
+    "position", [FOOLS_MATE, "fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "fen 5k2/5r2/5Q2/8/8/5K2/8/8 w - - 6 54 moves f6f7"]
+)
+def test_a_finished_game_has_no_move(talk, position):
+    move = talk.move(f"position {position}", "go depth 3")
+    assert (move == "0000") == (position != "fen 5k2/5r2/5Q2/8/8/5K2/8/8 w - - 6 54 moves f6f7")
+    talk("go infinite")
+    time.sleep(0.05)
+    talk("stop")
+    talk.until("bestmove")
+    assert legal(talk.move("position startpos", "go depth 1"))
+
+
+def test_positions_with_history_blanks_and_promotions(talk):
+    fen = "r2qkbnr/p1pnP1p1/8/5p1p/3P2b1/2p2N2/PPPB1PPP/R2QKB1R w KQkq - 0 1"
+    after = "position fen " + fen + "  moves e7d8q"
+    assert talk.move(after, "go depth 2") in ("a8d8", "e8d8", "e8f7")
+    assert talk.move(f"{after.replace('e7d8q', 'e7d8Q')}\r", "go depth 2") in ("a8d8", "e8d8", "e8f7")
+    assert legal(talk.move("position\tstartpos moves ", "go depth 1"))
+
+
+def test_the_first_repetition_is_no_draw(talk):
+    """Black's knight would be lost by going back to where it stood once."""
+    moves = "e2e4 b8c6 d2d4 c6b8 d4d5 b8c6 g1f3 c6b8 f3g1"
+    talk(f"position startpos moves {moves}", "go depth 3")
+    assert talk.until("bestmove")[-1] != "bestmove b8c6"
+
+
+def test_a_long_game_is_taken_over_quickly(talk):
+    began = time.monotonic()
+    assert legal(talk.move("position startpos moves " + "g1f3 g8f6 f3g1 f6g8 " * 200, "go depth 1"))
+    assert time.monotonic() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("position startpos moves e2e5", "move 'e2e5' is not legal"),
+        ("position fen x", "FEN 'x'"),
+        ("position", "needs startpos or fen"),
+        ("setoption name Hash value abc", "option hash is 'abc'"),
+        ("setoption name hash value 99999", "option hash is '99999'"),
+        ("garbage", "unknown command garbage"),
+    ],
+)
+def test_nonsense_is_answered_with_one_line(talk, line, answer):
+    talk(line)
+    said = talk.until("info string")
+    assert answer in said[-1]
+    assert legal(talk.move("go depth 1"))
+
+
+@pytest.mark.parametrize(
+    "line", ["setoption name OwnBook value false", "setoption", "setoption name", "", "  ", "debug on"]
+)
+def test_what_is_not_for_us_is_ignored(talk, line):
+    talk(line, "isready")
+    assert talk.until("readyok") == ["readyok"]
+
+
+def test_several_lines(talk):
+    talk("setoption name multipv value 3", "go depth 3")
+    lines = [line.split() for line in talk.until("bestmove")]
+    last = [words for words in lines if words[:3] == ["info", "depth", "3"]]
+    assert [words[4] for words in last] == ["1", "2", "3"]
+    scores = [int(words[words.index("cp") + 1]) for words in last]
+    assert scores == sorted(scores, reverse=True)
+    assert len({words[words.index("pv") + 1] for words in last}) == 3
+
+
+def test_several_lines_with_mates(thinker):
+    said = []
+    thinker.say = said.append
+    thinker.set_option("multipv", "2")
+    thinker.position(["fen", "6k1/5ppp/8/8/8/8/8/K2R4", "w", "-", "-", "0", "1"])
+    assert thinker.think(2, 0, threading.Event(), time.monotonic()) == "d1d8"
+    assert "score mate 1 " in next(line for line in said if "depth 2 multipv 1" in line)
+    thinker.position(["fen", "k7/8/8/8/8/8/5q2/7K", "w", "-", "-", "0", "1"])  # every move is mated
+    thinker.set_option("multipv", "1")
+
+
+def test_only_the_moves_asked_for(talk):
+    assert talk.move("go depth 3 searchmoves a2a3 h2h3") in ("a2a3", "h2h3")
+
+
+def test_a_new_game_does_not_depend_on_the_last(talk, thinker):
+    talk("ucinewgame", "position startpos", "go depth 5")
+    first = [line.split(" time")[0].split(" nps")[0] for line in talk.until("bestmove")]
+    talk("position startpos moves e2e4 c7c5", "go depth 5")
+    talk.until("bestmove")
+    talk("ucinewgame", "position startpos", "go depth 5")
+    assert [line.split(" time")[0].split(" nps")[0] for line in talk.until("bestmove")] == first
+
+
+def test_parts_of_commands():
+    assert option(["name", "Move", "Overhead", "value", "30"]) == ("move overhead", "30")
+    assert option(["name", "Weights", "File", "value", "/tmp/my", "runs/w", "1.pt"]) == (
+        "weights file",
+        "/tmp/my runs/w 1.pt",
+    )
+    assert numbers_of(["wtime", "300", "depth", "x", "nodes", "-5"]) == {"wtime": 300, "nodes": -5}
+    assert moves_of(["depth", "3", "searchmoves", "e2e4", "D7D8q"]) == ["e2e4", "d7d8q"]
+
+
+def test_time_to_think():
+    def ms(go, white=True):
+        words = go.split()
+        return milliseconds(words, numbers_of(words), white, 30)
+
+    assert ms("movetime 500") == 470
+    assert ms("wtime 60030 btime 1000") == 2000
+    assert ms("wtime 60030 btime 1030", white=False) == pytest.approx(1000 / 30)
+    assert ms("wtime 30030 winc 1000") == 1750
+    assert ms("wtime 1030 movestogo 1") == 700
+    assert ms("wtime 0") == 0
+    assert ms("depth 4") is None
+    assert ms("") == 1000
+
+
+def test_a_missing_checkpoint_is_reported_and_play_goes_on(tmp_path):
+    said = []
+    assert load_thinker(str(tmp_path / "none"), said.append) is not None
+    assert len(said) == 1
+    assert said[0].startswith("info string error: there is no run folder")
+
+
+def test_a_checkpoint_of_another_game_is_refused(quick):
+    said = []
+    load_thinker(str(quick("games=4")), said.append)
+    assert "holds no agent of chess" in said[0]
+
+
+def test_the_program_answers_through_a_pipe_and_quits_during_a_search():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("PYTHONUNBUFFERED", None)
+    command = [sys.executable, "-m", "rlgames.uci"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as engine:
+        engine.stdin.write("uci\nisready\n")
+        engine.stdin.flush()
+        lines = iter(engine.stdout.readline, "")
+        assert "uciok\n" in lines
+        assert "readyok\n" in lines
+        engine.stdin.write("position startpos moves e2e4\ngo depth 2\n")
+        engine.stdin.flush()
+        assert any(line.startswith("bestmove") for line in lines)
+        engine.stdin.write("go infinite\nquit\n")
+        engine.stdin.flush()
+        assert engine.wait(10) == 0
+
+
+def test_the_end_of_the_input_waits_for_the_answer():
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "rlgames.uci"]
+    text = "position startpos moves e2e4\ngo depth 2\n"
+    done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, timeout=200, check=True)
+    assert done.stdout.splitlines()[-1].startswith("bestmove")
+
+
+def test_the_library_can_play_with_it(tmp_path):
+    engines = pytest.importorskip("chess.engine")
+    chess = pytest.importorskip("chess")
+    command = [sys.executable, "-m", "rlgames.uci"]
+    engine = engines.SimpleEngine.popen_uci(command, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    try:
+        board = chess.Board()
+        for _ in range(4):
+            board.push(engine.play(board, engines.Limit(nodes=500)).move)
+        assert board.is_valid()
+        assert engine.analyse(board, engines.Limit(depth=3))["depth"] == 3
+    finally:
+        engine.quit()
+
+
+def test_coefficients_of_a_run_are_used(tmp_path):
+    from rlgames.pairs import coefficients_of
+
+    weights = torch.zeros(len(start_values()), 1)
+    assert (coefficients_of({"network": {"weight": weights}}, "run") == 0).all()
