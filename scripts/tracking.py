@@ -71,7 +71,7 @@ def measure(
         p = optimizer.hyper(optimizer.param_groups[0])
         state = optimizer.state_of(weight, optimizer.param_groups[0])
         lanes = np.stack([weight.detach().numpy(), *(tensor.numpy() for tensor in state)])
-        inputs = NoMemory(np.arange(INPUTS, dtype=np.int32), np.zeros(INPUTS), np.zeros(INPUTS), True, True)
+        inputs = NoMemory(np.arange(INPUTS, dtype=np.int32), np.zeros(INPUTS), np.zeros(INPUTS), None, True, True, 0.0)
         rng = np.random.default_rng(seed)
         errors.append(compile_function(track)(p, lanes, inputs, warm_up, steps, rng))
         if state:
