@@ -86,7 +86,7 @@ class NoMemory(NamedTuple):
     x_next: None
     distinct: bool
     resetting: bool
-    decay: float
+    decay: float | np.floating[Any]
 
     def clear(self) -> None:
         """Forget all traces."""
@@ -122,7 +122,7 @@ class Memory(NamedTuple):
     distinct: bool
     lane: npt.NDArray[np.int32]
     size: npt.NDArray[np.int64]
-    decay: float
+    decay: float | np.floating[Any]
     replacing: bool
     resetting: bool
     threshold: float

@@ -107,8 +107,6 @@ class Compiled(NamedTuple):
         for j in range(n):
             lanes[0, j] = w[np.uint32(rows[j])]
             self.p.gather(self.state, np.uint32(rows[j]), lanes, j)
-        for j in range(self.memory.kept(), n):
-            self.p.forget(lanes, j)
         update(self.p.with_lr(number(self.lr[0])), lanes, self.memory, n, number(delta), slope)
         for j in range(n):
             w[np.uint32(rows[j])] = lanes[0, j]
@@ -178,20 +176,20 @@ def look_ahead(rows: npt.NDArray[np.int32] | None, agent: Any, after: Any, gamma
     """Let the rows of the board ``after`` join the ``n`` lanes; the number of lanes. No ``rows``: nothing to do."""
     if rows is None:
         return n
-    found = rows[:0]
-    if after is not None:
-        if gamma > 0:
-            agent.features.active(after, rows)
-            first = agent.features.begin_of(after.player())
-            for j in range(len(rows)):
-                rows[j] += first
-            found = rows
-    return agent.memory.foresee(found, agent.x.dtype.type(gamma))  # type: ignore[no-any-return]
+    if after is None or gamma == 0:
+        return agent.memory.foresee(rows[:0], 0)  # type: ignore[no-any-return]
+    agent.features.active(after, rows)
+    first = agent.features.begin_of(after.player())
+    for j in range(len(rows)):
+        rows[j] += first
+    return agent.memory.foresee(rows, agent.x.dtype.type(gamma))  # type: ignore[no-any-return]
 
 
 @compilable
 def update(p: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -> None:
     """Apply the rule to the first ``n`` lanes."""
+    for j in range(memory.kept(), n):
+        p.forget(lanes, j)
     total = p.sum_total(lanes, memory, n, delta, slope)
     for j in range(n):
         w, s = p.update(lanes[0, j], p.load(lanes, j), transition(memory, j, delta, slope, total))

@@ -12,7 +12,7 @@ from rlgames.optim.transition import Transition
 
 
 class Normalized(NamedTuple):
-    """State per weight: β log step size, h sum of recent changes, v recent maximum of |δ d h|, z trace before this step."""
+    """State per weight: β log step size, h sum of recent changes, v recent maximum of |δ d h|, z trace one step ago."""
 
     beta: Any
     h: Any

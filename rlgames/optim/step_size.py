@@ -23,7 +23,7 @@ from torch import Tensor
 from rlgames.compiled import depends_on
 from rlgames.optim.eligible import eligible
 from rlgames.optim.lanes import params_class
-from rlgames.optim.transition import Transition
+from rlgames.optim.transition import Transition as Transition
 from rlgames.traces import Traces, add_trace, faded
 
 Number = float | Tensor
@@ -96,7 +96,9 @@ class StepSize(torch.optim.Optimizer):
             ValueError: naming the rule.
         """
         if not cls.traced:
-            raise ValueError(f"learner.lambda_ above 0 needs eligibility traces, with which {cls.__name__} is not defined")
+            raise ValueError(
+                f"learner.lambda_ above 0 needs eligibility traces, with which {cls.__name__} is not defined"
+            )
 
     @property
     def _names(self) -> list[str]:

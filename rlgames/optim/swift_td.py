@@ -1,4 +1,4 @@
-"""SwiftTD: true online TD(λ) with a learned step size per weight and a bound on how much a step may learn (Javed 2024)."""
+"""SwiftTD: true online TD(λ) with a learned step size per weight and a bound on what a step may learn (Javed 2024)."""
 
 import math
 from collections.abc import Iterable
@@ -33,7 +33,7 @@ class Meta(NamedTuple):
     z_bar: Any
 
 
-class Sums(NamedTuple):
+class Products(NamedTuple):
     """Sums over the active weights: value the last changes added to this position, z x, and the rate exp(β) x²."""
 
     gained: Any
@@ -71,7 +71,7 @@ class SwiftTD(StepSize):
     """
 
     State = Meta
-    Sums = Sums
+    Sums = Products
     units = ("identity",)
     transient = ("change", "z", "p", "z_bar")
 
@@ -85,7 +85,9 @@ class SwiftTD(StepSize):
     def check_traces(cls, traces: Traces) -> None:
         """Refuse replacing traces, and such that go on after an exploratory move."""
         if traces.replacing or not traces.resetting:
-            raise ValueError("SwiftTD adds to its traces and ends them at exploratory moves: it needs learner.traces=res")
+            raise ValueError(
+                "SwiftTD adds to its traces and ends them at exploratory moves: it needs learner.traces=res"
+            )
 
     @staticmethod
     def initial(p: Any) -> Meta:
@@ -98,10 +100,10 @@ class SwiftTD(StepSize):
         return torch.exp(s.beta)
 
     @staticmethod
-    def total(p: Any, w: Any, s: Meta, t: Transition) -> Sums:
+    def total(p: Any, w: Any, s: Meta, t: Transition) -> Products:
         """Summands of g, b and τ."""
         x = t.slope * t.x
-        return Sums(s.change * x, t.decay * s.z * x, torch.exp(s.beta) * torch.square(x))
+        return Products(s.change * x, t.decay * s.z * x, torch.exp(s.beta) * torch.square(x))
 
     @staticmethod
     def update(p: Any, w: Any, s: Meta, t: Transition) -> tuple[Any, Meta]:
