@@ -46,10 +46,21 @@ class ValueNetwork(nn.Module):
             raise ValueError(f"network.init is {init}; it must be at least 0 and finite")
         self.features = features
         self.output = output
-        weight = torch.zeros(features.size, 1, dtype=getattr(torch, dtype))
-        if init:
-            weight.uniform_(-init / 2, init / 2, generator=torch.Generator().manual_seed(seed))
-        self.embedding = nn.EmbeddingBag.from_pretrained(weight, freeze=False, mode="sum", sparse=sparse)
+        self._drawn = init, seed, getattr(torch, dtype)
+        self.embedding = nn.EmbeddingBag.from_pretrained(self.initial(), freeze=False, mode="sum", sparse=sparse)
+
+    def initial(self) -> Tensor:
+        """The weights ``[rows, 1]`` with which the network began."""
+        init, seed, dtype = self._drawn
+        weight = torch.zeros(self.features.size, 1, dtype=dtype)
+        return weight.uniform_(-init / 2, init / 2, generator=torch.Generator().manual_seed(seed)) if init else weight
+
+    @torch.no_grad()
+    def share_changed(self) -> float:
+        """Share of the weights that can become active, of those that have been and learned something."""
+        rows = torch.from_numpy(self.features.rows)
+        changed = self.embedding.weight.cpu()[rows] != self.initial()[rows]
+        return float(changed.sum()) / len(rows)
 
     def linear(self, indices: Tensor) -> Tensor:
         """Sum of the active weights before the output unit; ``[batch]`` for ``indices`` of ``[batch, n_features]``."""

@@ -221,12 +221,20 @@ def _leaves(cfg: DictConfig, prefix: str = "") -> Iterable[tuple[str, Any]]:
             yield f"{prefix}{name}", value
 
 
-def shared_numbers(optimizer: torch.optim.Optimizer | None) -> dict[str, float]:
-    """The numbers that all weights share, of rules that have some."""
-    if not isinstance(optimizer, StepSize):
-        return {}
-    states = (optimizer.state[group["params"][0]] for group in optimizer.param_groups[:1])
-    return {f"optimizer/{name}": float(state[name]) for state in states for name in optimizer.shared if name in state}
+def rule_numbers(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[str, float]:
+    """The share of weights that have learned, and of rules with numbers that all weights share these and the step size.
+
+    Args:
+        network: the value network.
+        optimizer: None if the learner brings a network of its own; then there is nothing to tell.
+    """
+    numbers = {"optimizer/active_share": network.share_changed()} if optimizer else {}
+    if isinstance(optimizer, StepSize) and optimizer.shared:
+        p = optimizer.hyper(optimizer.param_groups[0])
+        numbers |= {f"optimizer/{name}": float(getattr(p, name)) for name in optimizer.shared}
+        if not optimizer.State._fields:  # type: ignore[attr-defined]
+            numbers["optimizer/step_size"] = float(optimizer.step_size(p, optimizer.State()))
+    return numbers
 
 
 def step_sizes(optimizer: torch.optim.Optimizer | None) -> torch.Tensor:

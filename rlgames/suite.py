@@ -125,6 +125,7 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
         ValueError: if the configuration makes no sense.
         OSError: if a file cannot be read or written.
     """
+    from rlgames import checkpoint
     from rlgames.contest import Course
     from rlgames.features.chess import start_values
     from rlgames.pairs import coefficients_of

@@ -34,24 +34,34 @@ class Traces(NamedTuple):
     threshold: float = 0.0
 
 
+def faded(trace: Tensor | None, traces: Traces) -> Tensor | None:
+    """What is left of ``trace`` after one ply; None if there is none."""
+    if trace is None:
+        return None
+    trace = trace * traces.decay
+    if not trace.is_sparse:
+        return torch.where(trace.abs() < traces.threshold, 0, trace)
+    trace = trace.coalesce()
+    kept = (trace.values().abs() >= traces.threshold).flatten(1).any(1)
+    indices, values = trace.indices()[:, kept], trace.values()[kept]
+    return torch.sparse_coo_tensor(indices, values, trace.shape, check_invariants=False).coalesce()
+
+
 def add_trace(old: Tensor | None, gradient: Tensor, traces: Traces) -> Tensor:
-    """The trace after one more ply.
+    """The trace with the gradient of one more ply.
 
     Args:
-        old: the trace before, None at the begin of a game; sparse if the gradient is.
+        old: what is left of the trace before, None at the begin of a game; sparse if the gradient is.
         gradient: of the value; coalesced if sparse.
         traces: kind of traces.
     """
     if old is None:
         return gradient.clone()
-    old = old * traces.decay
+    if not traces.replacing:
+        return (old + gradient).coalesce() if gradient.is_sparse else old + gradient
     if not gradient.is_sparse:
-        old = torch.where(old.abs() < traces.threshold, 0, old)
-        return torch.where(gradient != 0, gradient, old) if traces.replacing else old + gradient
-    old = old.coalesce()
-    kept = (old.values().abs() >= traces.threshold).flatten()
-    if traces.replacing:
-        kept &= ~torch.isin(old.indices()[0], gradient.indices()[0])
+        return torch.where(gradient != 0, gradient, old)
+    kept = ~torch.isin(old.indices()[0], gradient.indices()[0])
     old = torch.sparse_coo_tensor(old.indices()[:, kept], old.values()[kept], old.shape, check_invariants=False)
     return (old + gradient).coalesce()
 
@@ -64,15 +74,19 @@ class NoMemory(NamedTuple):
         rows, x: ``[n_features]``, row and feature of each lane, the agent's own arrays; the lanes of a row that stands
             x times are equal.
         e: ``[n_features]``, trace of each lane.
+        x_next: None, the next board is not looked at.
         distinct: False, since a row may fill several lanes.
         resetting: True, since nothing outlives a move.
+        decay: 0.
     """
 
     rows: npt.NDArray[np.int32]
     x: Floats
     e: Floats
+    x_next: None
     distinct: bool
     resetting: bool
+    decay: float | np.floating[Any]
 
     def clear(self) -> None:
         """Forget all traces."""
@@ -83,6 +97,10 @@ class NoMemory(NamedTuple):
             self.e[j] = slope * x[j]
         return len(rows)
 
+    def kept(self) -> int:
+        """How many lanes had a trace when the last board came."""
+        return 0
+
 
 @value
 class Memory(NamedTuple):
@@ -90,19 +108,21 @@ class Memory(NamedTuple):
 
     Attributes:
         rows, x, e: ``[capacity]``, row, feature (0 unless active at hand) and trace of each lane.
+        x_next: ``[capacity]``, gamma times the feature on the next board; None if that is not looked at.
         distinct: True, a row fills one lane.
         lane: ``[table rows]``, the lane of each row, -1 if it is not eligible.
-        size: ``[1]``, number of eligible rows.
+        size: ``[2]``, number of eligible rows, and how many of them had a trace before the last board.
         decay, replacing, resetting, threshold: see ``Traces``.
     """
 
     rows: npt.NDArray[np.int32]
     x: Floats
     e: Floats
+    x_next: Floats | None
     distinct: bool
     lane: npt.NDArray[np.int32]
     size: npt.NDArray[np.int64]
-    decay: float
+    decay: float | np.floating[Any]
     replacing: bool
     resetting: bool
     threshold: float
@@ -128,12 +148,31 @@ class Memory(NamedTuple):
         self.size[0] = n
         return n
 
+    def kept(self) -> int:
+        """How many lanes, the first ones, had a trace when the last board came."""
+        return int(self.size[1])
+
+    def foresee(self, rows: npt.NDArray[np.int32], gamma: float) -> int:
+        """Take in the ``rows`` of the next board; the number of lanes, those without trace being the last."""
+        n, ahead = int(self.size[0]), self.x_next
+        for k in range(n):
+            ahead[k] = 0  # type: ignore[index]
+        for j in range(len(rows)):
+            k = self.lane[rows[j]]
+            if k < 0:
+                k = n
+                n += 1
+                self.rows[k], self.lane[rows[j]] = rows[j], k
+                self.x[k] = self.e[k] = ahead[k] = 0  # type: ignore[index]
+            ahead[k] += gamma  # type: ignore[index]
+        self.size[0] = n
+        return n
+
     def age(self) -> int:
         """Let the traces decay and drop the small ones; how many are left."""
         n = int(self.size[0])
-        decay = self.e.dtype.type(self.decay)
         for k in range(n):
-            self.e[k] *= decay
+            self.e[k] *= self.decay
             self.x[k] = 0
         if self.threshold > 0:
             for k in range(n - 1, -1, -1):
@@ -143,11 +182,12 @@ class Memory(NamedTuple):
                     if k < n:
                         self.rows[k], self.e[k] = self.rows[n], self.e[n]
                         self.lane[self.rows[k]] = k
+        self.size[1] = n
         return n
 
 
 def memory(
-    traces: Traces | None, rows: int, indices: npt.NDArray[np.int32], x: Floats, capacity: int
+    traces: Traces | None, rows: int, indices: npt.NDArray[np.int32], x: Floats, capacity: int, ahead: bool
 ) -> NoMemory | Memory:
     """Empty memory for compiled code.
 
@@ -157,11 +197,12 @@ def memory(
         indices: ``[n_features]``, where the agent keeps the rows of the board at hand.
         x: ``[n_features]``, where it keeps their features.
         capacity: the most rows that can become eligible in a game.
+        ahead: whether to look at the next board too.
     """
-    if traces is None:
-        return NoMemory(indices, x, np.zeros_like(x), False, True)
+    if traces is None and not ahead:
+        return NoMemory(indices, x, np.zeros_like(x), None, False, True, x.dtype.type(0))
+    decay, replacing, resetting, threshold = traces or Traces(0.0, resetting=True, threshold=1e-30)  # drops all
     n = min(rows, capacity)
     lanes = np.zeros(n, np.int32), np.zeros(n, x.dtype), np.zeros(n, x.dtype)
-    decay, replacing, resetting, threshold = traces
-    lane, size = np.full(rows, -1, np.int32), np.zeros(1, np.int64)
-    return Memory(*lanes, True, lane, size, float(decay), replacing, resetting, float(threshold))
+    lane, size, x_next = np.full(rows, -1, np.int32), np.zeros(2, np.int64), np.zeros(n, x.dtype) if ahead else None
+    return Memory(*lanes, x_next, True, lane, size, x.dtype.type(decay), replacing, resetting, float(threshold))

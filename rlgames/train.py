@@ -2,6 +2,7 @@
 
 import sys
 import traceback
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -42,10 +43,8 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
         cfg = checkpoint.resumed(cfg, saved, words or [])
         check(cfg)
     player = assemble(cfg, saved)
-    units = getattr(player.optimizer, "units", ())
-    if units and player.network.output not in units:
-        rule, output = type(player.optimizer).__name__, player.network.output
-        print(f"note: {rule} is derived for {' or '.join(units)} units, not {output}; network={units[0]} suits it")
+    for note in notes(player):
+        print(f"note: {note}")
     evaluation = build_evaluation(cfg, player)
     return Trainer(cfg, player, evaluation, saved).run()
 
@@ -62,6 +61,19 @@ class Learning(NamedTuple):
     learner: Any
     optimizer: Any
     agent: Any
+
+
+def notes(player: Learning) -> Iterable[str]:
+    """What is odd about a combination of rule, unit and learner, but not wrong."""
+    from rlgames.schedules import Constant
+
+    rule, units = type(player.optimizer).__name__, getattr(player.optimizer, "units", ())
+    output = player.network.output if units else None
+    if units and output not in units:
+        yield f"{rule} is derived for {' or '.join(units)} units, not {output}; network={units[0]} suits it"
+    changes_lr = getattr(player.learner, "lr", Constant(1.0)) != Constant(1.0)
+    if changes_lr and getattr(player.optimizer, "lr_is_start", False):
+        yield f"learner.lr has no effect on {rule}, whose lr is only the step size with which weights begin"
 
 
 def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:

@@ -171,7 +171,7 @@ class Trainer:
         p.evaluated, p.since_evaluation = p.games, Episodes()
         write_atomically(self.folder / "progress.csv", records.to_csv(p.rows))
         self.dashboard.scalars(p.games, {f"evaluation/{name}": number for name, number in numbers.items()})
-        self.dashboard.scalars(p.games, records.shared_numbers(self.player.optimizer))
+        self.dashboard.scalars(p.games, records.rule_numbers(self.player.network, self.player.optimizer))
         self.dashboard.step_sizes(p.games, records.step_sizes(self.player.optimizer))
         self.dashboard.text(p.games, "sample_game", self.evaluation.sample(greedy, rng))
         self.dashboard.show(p.games, self.player.learner.look(self.player.agent, p.games))

@@ -3,14 +3,16 @@
 A rule that learns step sizes finds out which inputs matter. Prints, for each rule and meta parameter, the mean squared
 error after 20,000 steps of warm-up over the next 10,000 (predicting 0 has 5), and the learned step sizes.
 
-    python scripts/tracking.py              # the table of the literature, 5 seeds, half a minute
-    python scripts/tracking.py idbd 30      # one rule, 30 seeds
+    python scripts/tracking.py                             # all rules that suit linear units, 5 seeds
+    python scripts/tracking.py --rules idbd,k1 --seeds 30
+    python scripts/tracking.py --csv tracking.csv --plot docs/tracking.png          # needs the extra "plot"
 
 Expected: TDL (LMS) at best 3.36, IDBD 1.55 at θ = 0.009, K1 1.03 at θ = 0.02, Autostep 2.09 at μ = 0.05.
 """
 
+import argparse
+import csv
 import math
-import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,16 +20,25 @@ import torch
 
 from rlgames.agents.fused import update
 from rlgames.compiled import compile_function
-from rlgames.optim import IDBD, K1, TDL, Autostep, StepSize
+from rlgames.optim import IDBD, K1, TCL, TCLEXP, TDL, AdaptiveObGD, AlphaBounds, Autostep, AutoTIDBD, StepSize, SwiftTD
 from rlgames.traces import NoMemory
 
 INPUTS, RELEVANT, FLIP = 20, 5, 20
-SETTINGS: dict[str, tuple[type[StepSize], str, dict[str, float], list[float]]] = {
-    "tdl": (TDL, "lr", {}, [0.005, 0.01, 0.02, 0.03, 0.035, 0.04, 0.05, 0.06]),
+ALPHAS = [0.005, 0.01, 0.02, 0.03, 0.035, 0.04, 0.05, 0.06]
+THETAS = [1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1]
+SETTINGS: dict[str, tuple[type[StepSize], str, dict[str, Any], list[float]]] = {
+    "tdl": (TDL, "lr", {}, ALPHAS),
+    "tcl": (TCL, "lr", {}, [*ALPHAS, 0.1, 0.2, 0.4]),
+    "tcl_exp": (TCLEXP, "lr", {}, [*ALPHAS, 0.1, 0.2, 0.4]),
+    "alpha_bounds": (AlphaBounds, "lr", {}, ALPHAS),
+    "adaptive_obgd": (AdaptiveObGD, "lr", {}, [*ALPHAS, 0.1, 0.2, 0.4]),
     "idbd": (IDBD, "theta", {"lr": 0.05, "guards": False}, [1e-4, 3e-4, 1e-3, 3e-3, 5e-3, 7e-3, 9e-3, 0.01, 0.015]),
-    "autostep": (Autostep, "mu", {"lr": 0.05}, [1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1]),
-    "k1": (K1, "theta", {"lr": 0.05, "guards": False}, [1e-4, 1e-3, 3e-3, 0.01, 0.02, 0.05, 0.1]),
+    "autostep": (Autostep, "mu", {"lr": 0.05}, THETAS),
+    "auto_tidbd": (AutoTIDBD, "theta", {"lr": 0.05, "old_trace": False}, THETAS),
+    "k1": (K1, "theta", {"lr": 0.05, "guards": False}, THETAS),
+    "swift_td": (SwiftTD, "theta", {"lr": 0.05, "eta": 0.5}, THETAS),
 }
+COLUMNS = ("rule", "parameter", "value", "error", "deviation", "relevant", "irrelevant", "failures", "seeds")
 
 
 class Result(NamedTuple):
@@ -61,40 +72,76 @@ def track(p: Any, lanes: Any, memory: Any, warm_up: int, steps: int, rng: np.ran
 
 
 def measure(
-    cls: type[StepSize], hyper: dict[str, float], seeds: int, warm_up: int = 20_000, steps: int = 10_000
+    cls: type[StepSize], hyper: dict[str, Any], seeds: int, warm_up: int = 20_000, steps: int = 10_000
 ) -> Result:
     """Run the task for ``seeds`` random streams."""
     errors, sizes = [], []
     for seed in range(seeds):
         weight = torch.nn.Parameter(torch.zeros(INPUTS, dtype=torch.float64))
         optimizer = cls([weight], **hyper)  # type: ignore[call-arg]
-        p = optimizer.hyper(optimizer.param_groups[0])
         state = optimizer.state_of(weight, optimizer.param_groups[0])
+        p = optimizer.hyper(optimizer.param_groups[0])
+        numbers = p._replace(**{name: getattr(p, name).numpy() for name in optimizer.shared})  # of the same memory
         lanes = np.stack([weight.detach().numpy(), *(tensor.numpy() for tensor in state)])
-        inputs = NoMemory(np.arange(INPUTS, dtype=np.int32), np.zeros(INPUTS), np.zeros(INPUTS), True, True)
+        inputs = NoMemory(np.arange(INPUTS, dtype=np.int32), np.zeros(INPUTS), np.zeros(INPUTS), None, True, True, 0.0)
         rng = np.random.default_rng(seed)
-        errors.append(compile_function(track)(p, lanes, inputs, warm_up, steps, rng))
-        if state:
-            sizes.append(optimizer.step_size(p, type(state)(*map(torch.from_numpy, lanes[1:]))).numpy())
+        errors.append(compile_function(track)(numbers, lanes, inputs, warm_up, steps, rng))
+        size = torch.as_tensor(optimizer.step_size(p, type(state)(*map(torch.from_numpy, lanes[1:]))))
+        sizes.append(size.double().expand(INPUTS).numpy())
     good = [k for k, error in enumerate(errors) if math.isfinite(error) and error < RELEVANT]
-    size = np.mean([sizes[k] for k in good], 0) if sizes and good else np.full(INPUTS, math.nan)
+    size = np.mean([sizes[k] for k in good], 0) if good else np.full(INPUTS, math.nan)
     kept = [errors[k] for k in good]
     error, deviation = (np.mean(kept), np.std(kept) / math.sqrt(len(kept))) if kept else (math.nan, math.nan)
     return Result(error, deviation, size[:RELEVANT].mean(), size[RELEVANT:].mean(), seeds - len(good))
 
 
-def main(names: list[str], seeds: int) -> None:
-    print(f"{'rule':10}{'setting':>16}{'error':>9}{'+-':>7}{'relevant':>10}{'irrelevant':>12}{'failures':>10}")
-    for name in names:
-        cls, key, fixed, values = SETTINGS[name]
+def plot(rows: list[tuple[Any, ...]], path: str) -> None:
+    """Draw error over parameter: rules with a step size on the left, rules that learn it on the right."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for rule in dict.fromkeys(row[0] for row in rows):
+        mine = [row for row in rows if row[0] == rule and row[7] == 0]  # without failures
+        axis = left if SETTINGS[rule][1] == "lr" else right
+        axis.errorbar([r[2] for r in mine], [r[3] for r in mine], [r[4] for r in mine], marker=".", label=rule)
+    for axis, label in ((left, "step size (lr)"), (right, "meta step size (theta, mu)")):
+        axis.set(xscale="log", xlabel=label, ylim=(0, RELEVANT))
+        axis.grid(alpha=0.3)
+        if axis.lines:
+            axis.legend(fontsize=8)
+    left.set_ylabel("mean squared error")
+    figure.savefig(path, dpi=100)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rules", default=",".join(SETTINGS), help="with commas (default: all)")
+    parser.add_argument("--seeds", type=int, default=5, help="random streams per setting (default 5)")
+    parser.add_argument("--csv", help="write the table to this file too")
+    parser.add_argument("--plot", help="draw it into this file, such as tracking.png")
+    args = parser.parse_args()
+    unknown = set(args.rules.split(",")) - set(SETTINGS)
+    if unknown:
+        parser.error(f"--rules: no {', '.join(sorted(unknown))} here; allowed are {', '.join(SETTINGS)}")
+    print(f"{'rule':14}{'setting':>16}{'error':>9}{'+-':>7}{'relevant':>10}{'irrelevant':>12}{'failures':>10}")
+    rows: list[tuple[Any, ...]] = []
+    for rule in args.rules.split(","):
+        cls, key, fixed, values = SETTINGS[rule]
         for value in values:
-            r = measure(cls, fixed | {key: value}, seeds)
+            r = measure(cls, fixed | {key: value}, args.seeds)
+            rows.append((rule, key, value, *r, args.seeds))
             print(
-                f"{name:10}{f'{key} {value:g}':>16}{r.error:9.3f}{r.deviation:7.3f}"
-                f"{r.relevant:10.4f}{r.irrelevant:12.5f}{r.failures:6} of {seeds}",
+                f"{rule:14}{f'{key} {value:g}':>16}{r.error:9.3f}{r.deviation:7.3f}"
+                f"{r.relevant:10.4f}{r.irrelevant:12.5f}{r.failures:6} of {args.seeds}",
                 flush=True,
             )
+    if args.csv:
+        with open(args.csv, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([COLUMNS, *rows])
+    if args.plot:
+        plot(rows, args.plot)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:2] or list(SETTINGS), int(sys.argv[2]) if len(sys.argv) > 2 else 5)
+    main()

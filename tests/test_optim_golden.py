@@ -12,13 +12,14 @@ from hydra.utils import get_class
 from torch import nn
 
 from rlgames.build import CONF, load
-from rlgames.optim import IDBD, SMD, TIDBD, IDBDnl, StepSize
+from rlgames.optim import IDBD, SMD, TIDBD, AlphaBounds, AutoTIDBD, IDBDnl, OrdinaryTIDBD, StepSize, SwiftTD
 from rlgames.traces import Traces
 
 W = [0.3, -0.2]
 X = [[1, 1], [1, 2], [1, 0], [2, 1], [1, 1]]
 DELTA = [0.5, -0.25, 0.75, 0.125, -1.0]
 SLOPE = [0.9, 0.75, 0.5, 0.8, 0.25]  # of a tanh or logistic unit; a linear one has 1
+AFTER = [*X[1:], [0, 0]]  # features of the next position
 ACTIVE = [[i for i in (0, 1) if x[i]] for x in X]
 
 
@@ -73,6 +74,52 @@ def idbd(y, lr, theta, guards):
 
 def tidbd(y, **hyper):
     return idbd(y, **hyper)  # without traces
+
+
+def tidbd_ordinary(y, **hyper):
+    return idbd(y, **hyper)  # without traces and next positions
+
+
+def auto_tidbd(y, lr, theta, tau, old_trace, gamma=0.0, decay=0.0):
+    """Kearney et al., line by line; x_next is X one step later, gamma 0 leaves it out."""
+    w, beta, h, v, z = W.copy(), [log(lr)] * 2, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]
+    for k in range(5):
+        x, d = X[k], DELTA[k]
+        change = [gamma * AFTER[k][i] - x[i] for i in (0, 1)]
+        joined = [decay * z[i] + x[i] for i in (0, 1)]
+        seen = ([0.0, 0.0] if decay == 0 else z) if old_trace else joined
+        for i in (0, 1):
+            decayed = v[i] - exp(beta[i]) * change[i] * seen[i] * (abs(d * x[i] * h[i]) - v[i]) / tau
+            v[i] = max(abs(d * change[i] * h[i]), decayed)
+            if v[i] > 0:
+                beta[i] -= theta * d * change[i] * h[i] / v[i]
+        M = max(-sum(exp(beta[i]) * change[i] * seen[i] for i in (0, 1)), 1)
+        z = joined
+        for i in (0, 1):
+            if x[i] or z[i] or gamma * AFTER[k][i]:
+                beta[i] -= log(M)
+            alpha = exp(beta[i])
+            w[i] += alpha * d * z[i]
+            h[i] = h[i] * max(0, 1 + alpha * change[i] * z[i]) + alpha * d * z[i]
+    return {"w": w, "beta": beta, "h": h, "v": v}
+
+
+def swift_td(y, lr, theta, eta, decay):
+    """Without traces, where little of it is left."""
+    w, beta, h = W.copy(), [log(lr)] * 2, [0.0, 0.0]
+    for k in range(5):
+        rate = sum(exp(beta[i]) * X[k][i] ** 2 for i in (0, 1))
+        for i in ACTIVE[k]:
+            x, d = X[k][i], DELTA[k]
+            step = min(1, eta / rate) * exp(beta[i]) * x
+            if rate > eta:
+                h[i] = 0.0
+                beta[i] += log(decay) * x**2
+            p = h[i] * x
+            w[i] += step * d
+            h[i] = h[i] * (1 - step * x) + step * d
+            beta[i] = min(beta[i] + theta / exp(beta[i]) * d * p, log(eta))
+    return {"w": w, "beta": beta, "h": h}
 
 
 def idbd_nl(y, lr, theta, guards):
@@ -143,7 +190,7 @@ def autostep(y, lr, mu, tau):
     return {"w": w, "alpha": alpha, "h": h, "v": v}
 
 
-def alpha_bounds(y, lr):
+def alpha_bounds(y, lr, original):
     w, alpha = W.copy(), lr
     for k in range(5):
         alpha = min(alpha, 1 / (y[k] ** 2 * sum(x * x for x in X[k])))
@@ -237,6 +284,9 @@ RULES = {
 MORE = {
     "idbd": [{"theta": 60, "lr": 0.4}, {"theta": 5, "lr": 0.4, "guards": False}, {"lr": 5e-5, "theta": 0.0}],
     "tidbd": [{"theta": 60, "lr": 0.4}],
+    "tidbd_ordinary": [{"theta": 60, "lr": 0.4}],
+    "auto_tidbd": [{"lr": 0.4, "theta": 0.5, "tau": 10, "old_trace": False}],
+    "swift_td": [{"eta": 2.0, "lr": 0.3, "theta": 0.5}, {"eta": 9.0, "lr": 1.0, "theta": 5.0}],
     "idbd_nl": [{"theta": 60, "lr": 0.4}, {"theta": 5, "lr": 0.4, "guards": False}],
     "k1": [{"lr": 2.0, "R": 0.5, "theta": 100}, {"lr": 0.5, "extra_x": True}, {"lr": 0.5, "guards": False}],
     "elk1": [
@@ -247,7 +297,7 @@ MORE = {
     ],
     "autostep": [{"lr": 0.5, "mu": 0.5, "tau": 10}],
     "smd": [{"lr": 1.5, "theta": 20, "mu": 0.9}, {"lr": 0.5, "extra_x": True}],
-    "alpha_bounds": [{"lr": 0.2}],
+    "alpha_bounds": [{"lr": 0.2}, {"original": True}],
     "obgd": [{"lr": 0.1}],
     "adaptive_obgd": [{"lr": 0.01, "beta2": 0.9}],
     "rprop_minus": [{"lr_max": 0.0011}],
@@ -327,6 +377,102 @@ def test_five_steps_with_traces(cls, reference, sparse):
     ours = {"w": weight, **optimizer.state[weight]}
     for key, numbers in reference(0.25, 2.0, 0.5).items():
         assert ours[key].flatten().tolist() == pytest.approx(numbers, rel=1e-12), key
+
+
+def tensor_of(x, sparse):
+    dense = torch.tensor(x, dtype=torch.float64)[:, None]
+    return dense.to_sparse(1) if sparse else dense
+
+
+def tidbd_ordinary_traces(lr, theta, gamma, decay):
+    w, beta, h, z = W.copy(), [log(lr)] * 2, [0.0, 0.0], [0.0, 0.0]
+    for k in range(5):
+        for i in (0, 1):
+            change = gamma * AFTER[k][i] - X[k][i]
+            beta[i] -= theta * DELTA[k] * change * h[i]
+            z[i] = decay * z[i] + X[k][i]
+            alpha = exp(beta[i])
+            w[i] += alpha * DELTA[k] * z[i]
+            h[i] = h[i] * max(0, 1 + alpha * z[i] * change) + alpha * DELTA[k] * z[i]
+    return {"w": w, "beta": beta, "h": h}
+
+
+@pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
+@pytest.mark.parametrize(
+    ("cls", "hyper", "reference"),
+    [
+        (OrdinaryTIDBD, {"theta": 2.0, "guards": False}, lambda: tidbd_ordinary_traces(0.25, 2.0, 0.9, 0.45)),
+        (AutoTIDBD, {"theta": 0.3, "tau": 10}, lambda: auto_tidbd([], 0.25, 0.3, 10, True, 0.9, 0.45)),
+        (AutoTIDBD, {"old_trace": False}, lambda: auto_tidbd([], 0.25, 0.01, 1e4, False, 0.9, 0.45)),
+    ],
+    ids=["tidbd_ordinary", "auto_tidbd", "auto_tidbd-new_trace"],
+)
+def test_five_steps_with_traces_and_next_positions(cls, hyper, reference, sparse):
+    weight = nn.Parameter(torch.tensor(W, dtype=torch.float64)[:, None])
+    optimizer = cls([weight], lr=0.25, **hyper)
+    for x, after, delta in zip(X, AFTER, DELTA, strict=True):
+        weight.grad = tensor_of(x, sparse)
+        optimizer.step(delta, traces=Traces(0.45), next_grads=[0.9 * tensor_of(after, sparse)])
+    ours = {"w": weight, **optimizer.state[weight]}
+    for key, numbers in reference().items():
+        assert ours[key].flatten().tolist() == pytest.approx(numbers, rel=1e-12), key
+
+
+def swift_td_stream(xs, rewards, lr, theta, eta, shrink, gamma, fade):
+    """The paper's order: on seeing the next position learn from the last error, then renew the traces."""
+    n = len(xs[0])
+    w, beta, h, old, temp, dw, z, p, bar, z_delta = ([0.0] * n for _ in range(10))
+    beta, v_delta, v_old = [log(lr)] * n, 0.0, 0.0
+    for x, reward in zip(xs, rewards, strict=True):
+        v = sum(w[i] * x[i] for i in range(n))
+        d = reward + gamma * v - v_old
+        for i in range(n):
+            dw[i] = d * z[i] - z_delta[i] * v_delta
+            w[i] += dw[i]
+            beta[i] = min(beta[i] + theta / exp(beta[i]) * (d - v_delta) * p[i], log(eta))
+            old[i] = h[i]
+            h[i] = temp[i] = temp[i] + d * bar[i] - z_delta[i] * v_delta
+            z[i], p[i], bar[i], z_delta[i] = fade * z[i], fade * p[i], fade * bar[i], 0.0
+        rate, b = sum(exp(beta[i]) * x[i] ** 2 for i in range(n)), sum(z[i] * x[i] for i in range(n))
+        v_delta, v_old = sum(dw[i] * x[i] for i in range(n)), v
+        for i in (i for i in range(n) if x[i]):
+            z_delta[i] = min(1, eta / rate) * exp(beta[i]) * x[i]
+            if rate > eta:
+                h[i] = old[i] = bar[i] = 0.0
+                beta[i] += x[i] ** 2 * log(shrink)
+            z[i] += z_delta[i] * (1 - b)
+            p[i] += old[i] * x[i]
+            bar[i] += z_delta[i] * (1 - b - bar[i] * x[i])
+            temp[i] = h[i] - old[i] * x[i] * (z[i] - z_delta[i]) - h[i] * z_delta[i] * x[i]
+    return w, beta
+
+
+@pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
+@pytest.mark.parametrize("eta", [0.5, 3.0])
+def test_swift_td_is_the_algorithm_of_the_paper(eta, sparse):
+    """Features of a position, then the reward of leaving it; 0.9 discount, 0.45 decay of traces."""
+    xs, rewards = [*X, *X[::-1], [0, 0]], [0.0, *DELTA, *DELTA]
+    weight = nn.Parameter(torch.zeros(2, 1, dtype=torch.float64))
+    optimizer = SwiftTD([weight], lr=0.2, theta=0.1, eta=eta)
+    for x, after, reward in zip(xs[:-1], xs[1:], rewards[1:], strict=True):
+        weight.grad = tensor_of(x, sparse)
+        v, v_next = (float(torch.tensor(f).double() @ weight.detach().flatten()) for f in (x, after))
+        optimizer.step(reward + 0.9 * v_next - v, traces=Traces(0.45))
+    w, beta = swift_td_stream(xs, rewards, 0.2, 0.1, eta, 0.999, 0.9, 0.45)
+    assert weight.flatten().tolist() == pytest.approx(w, rel=1e-12)
+    assert optimizer.state[weight]["beta"].flatten().tolist() == pytest.approx(beta, rel=1e-12)
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_alpha_bounds_see_the_next_position(original):
+    """e (γ x' - x) at slope 1, γ 1: x = (1, 0), x' = (3, 5): 2, which the original bound ignores; then x' = 0: -1."""
+    weight = nn.Parameter(torch.zeros(2, dtype=torch.float64))
+    optimizer = AlphaBounds([weight], original=original)
+    weight.grad = torch.tensor([1.0, 0.0], dtype=torch.float64)
+    optimizer.step(1.0, next_grads=[torch.tensor([3.0, 5.0], dtype=torch.float64)])
+    assert weight.tolist() == [1.0 if original else 0.5, 0.0]
+    optimizer.step(1.0)
+    assert weight.tolist() == [2.0 if original else 1.0, 0.0]
 
 
 def test_tdl_by_hand():

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from rlgames.build import CONF, load
 from rlgames.optim import StepSize
+from rlgames.traces import Traces
 
 SIZE = 5
 RULES = {}
@@ -37,15 +38,17 @@ def make(name, dtype=torch.float64, sparse=True):
     return weight, cls([weight], **hyper), sparse
 
 
-def take(made, steps):
-    """Steps of (delta, slope, [(index, x), ...])."""
+def take(made, steps, traces=None, ahead=False):
+    """Steps of (delta, slope, [(index, x), ...]); ``ahead`` makes those of the next step the next position."""
     weight, optimizer, sparse = made
-    for delta, slope, entries in steps:
+    grads = []
+    for _, _, entries in steps:
         i, x = [[i for i, _ in entries]], torch.tensor([[x] for _, x in entries], dtype=weight.dtype)
-        weight.grad = torch.sparse_coo_tensor(i, x, weight.shape, check_invariants=True)
-        if not sparse:
-            weight.grad = weight.grad.to_dense()
-        optimizer.step(delta, slope)
+        grad = torch.sparse_coo_tensor(i, x, weight.shape, check_invariants=True)
+        grads.append(grad if sparse else grad.to_dense())
+    for k, (delta, slope, _) in enumerate(steps):
+        weight.grad = grads[k]
+        optimizer.step(delta, slope, traces=traces, next_grads=grads[k + 1 : k + 2] if ahead else ())
     return made
 
 
@@ -92,6 +95,19 @@ def test_a_repeated_index_is_one_weight_with_the_sum(name, steps):
 @given(steps=steps)
 def test_dense_gradients_do_what_sparse_ones_do(name, steps):
     same(take(make(name), steps), take(make(name, sparse=False), steps))
+
+
+@pytest.mark.parametrize("name", [name for name, (cls, _) in RULES.items() if cls.looks_ahead or cls.transient])
+@small
+@given(steps=steps, threshold=st.sampled_from([0.0, 0.3]), game=st.integers(1, 6))
+def test_dense_and_sparse_with_traces_and_next_positions(name, steps, threshold, game):
+    made = [make(name, sparse=sparse) for sparse in (True, False)]
+    for part in (steps[:game], steps[game:]):
+        for one in made:
+            one[1].end_traces()
+            take(one, part, Traces(0.5, threshold=threshold), ahead=True)
+            one[1].state[one[0]].pop("trace", None)
+    same(*made)
 
 
 @rules

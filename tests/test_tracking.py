@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rlgames.optim import IDBD, K1, TDL, Autostep
+from rlgames.optim import IDBD, K1, TDL, Autostep, AutoTIDBD, SwiftTD
 
 spec = importlib.util.spec_from_file_location("tracking", Path(__file__).parents[1] / "scripts" / "tracking.py")
 tracking = importlib.util.module_from_spec(spec)
@@ -23,6 +23,7 @@ EXPECTED = [  # rule, hyper-parameters, mean squared error, what it may be off
     (Autostep, {"lr": 0.05, "mu": 0.001}, 3.287, 0.06),
     (K1, {"lr": 0.05, "theta": 0.02, "guards": False}, 1.025, 0.02),
     (K1, {"lr": 0.05, "theta": 0.001, "guards": False}, 1.586, 0.04),
+    (SwiftTD, {"lr": 0.05, "theta": 0.05, "eta": 0.5}, 1.437, 0.04),  # our own measurement
 ]
 
 
@@ -32,6 +33,19 @@ def test_error(cls, hyper, error, tolerance):
     result = tracking.measure(cls, hyper, SEEDS)
     assert result.failures == 0
     assert result.error == pytest.approx(error, abs=tolerance)
+
+
+def test_auto_tidbd_without_next_positions_is_autostep():
+    ours = tracking.measure(AutoTIDBD, {"lr": 0.05, "theta": 0.01, "old_trace": False}, 1, 200, 300)
+    theirs = tracking.measure(Autostep, {"lr": 0.05, "mu": 0.01}, 1, 200, 300)
+    assert ours == pytest.approx(theirs, rel=1e-9)
+
+
+def test_the_picture_shows_all_that_was_measured(tmp_path):
+    pytest.importorskip("matplotlib")
+    rows = [(rule, "", value, 2.0, 0.1, 0, 0, 0, 1) for rule in ("tdl", "k1") for value in (0.01, 0.02)]
+    tracking.plot(rows, tmp_path / "tracking.png")
+    assert (tmp_path / "tracking.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

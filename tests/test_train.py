@@ -230,3 +230,20 @@ def test_json_is_strict():
 
 def test_commands_are_quoted(tmp_path):
     assert "'resume=\"" in records.next_commands(tmp_path / "a=b c", 5)
+
+
+def test_a_schedule_that_a_rule_ignores_is_noted(quick, capsys):
+    falling = "learner.lr={_target_: rlgames.schedules.Linear, start: 1.0, end: 0.5, games: 12}"
+    quick("optimizer=idbd", falling, run_dir="a")
+    assert "note: learner.lr has no effect on IDBD" in capsys.readouterr().out
+    quick("optimizer=tcl", falling, run_dir="b")
+    assert "note:" not in capsys.readouterr().out
+
+
+def test_events_tell_how_many_weights_have_learned(quick):
+    events = EventAccumulator(str(quick("optimizer=alpha_bounds")))
+    events.Reload()
+    shares = [event.value for event in events.Scalars("optimizer/active_share")]
+    assert 0 < shares[0] <= shares[-1] < 1
+    peaks, sizes = (events.Scalars(f"optimizer/{name}")[-1].value for name in ("peak", "step_size"))
+    assert sizes == pytest.approx(1 / peaks)

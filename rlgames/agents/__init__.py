@@ -6,7 +6,8 @@ Both offer what learners and players call:
 * ``unit(f)``: the value that belongs to such a sum;
 * ``best(board)``: the best move and the value it leads to;
 * ``begin()``: a game begins, all traces end;
-* ``learn(board, target)``: one step of the rule from the value of ``board`` towards ``target``; returns the TD error;
+* ``learn(board, target, after, gamma)``: one step of the rule from the value of ``board`` towards ``target``; returns
+  the TD error. Rules that look ahead want the next board and how much of its value is in ``target``;
 * ``explored(board)``: a move was made in ``board`` that nothing is learned from, except that traces go on (or end);
 * ``target(reward)``: a reward from -1 to +1 on the scale of the output unit;
 * ``set_lr(lr)``.

@@ -53,8 +53,15 @@ class Eager:
         if isinstance(self.optimizer, StepSize):
             self.optimizer.end_traces()
 
-    def learn(self, board: Any, target: float) -> float:
-        """Move the value of ``board`` towards ``target``; return the TD error before the step."""
+    def learn(self, board: Any, target: float, after: Any = None, gamma: float = 0.0) -> float:
+        """Move the value of ``board`` towards ``target``; return the TD error before the step.
+
+        Args:
+            board: the board.
+            target: what its value should be.
+            after: the next board, for rules that look ahead.
+            gamma: how much of its value is in ``target``; 0 if the game is over.
+        """
         f = self.network.linear(self.network.indices(board))
         v = self.network.unit(f)
         delta = target - v.item()
@@ -63,11 +70,17 @@ class Eager:
         self.optimizer.zero_grad()
         if isinstance(self.optimizer, StepSize):
             f.sum().backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces)
+            ahead = self._gradients(after, gamma) if self.optimizer.looks_ahead and gamma else ()
+            self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces, next_grads=ahead)
         else:
             (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, the target being fixed
             self.optimizer.step()
         return delta
+
+    def _gradients(self, board: Any, factor: float) -> tuple[torch.Tensor, ...]:
+        """Gradients of ``factor`` times the sum of weights of ``board``."""
+        f = factor * self.network.linear(self.network.indices(board)).sum()
+        return torch.autograd.grad(f, list(self.network.parameters()))
 
     def explored(self, board: Any) -> None:
         """An exploratory move was made in ``board``."""
@@ -101,9 +114,12 @@ def check_traces(optimizer: torch.optim.Optimizer, traces: Traces | None) -> Non
     Raises:
         ValueError: naming the optimizer.
     """
-    if traces is not None and not getattr(optimizer, "traced", False):
+    if traces is None:
+        return
+    if not isinstance(optimizer, StepSize):
         name = type(optimizer).__name__
         raise ValueError(f"learner.lambda_ above 0 needs eligibility traces, with which {name} is not defined")
+    optimizer.check_traces(traces)
 
 
 def slope(output: str, v: float) -> float:

@@ -12,7 +12,8 @@ from torch import Tensor
 from rlgames.agents.eager import Floats, check_traces
 from rlgames.compiled import compilable, compile_function, value
 from rlgames.network import OUTPUTS, ValueNetwork
-from rlgames.optim.step_size import StepSize, Transition
+from rlgames.optim.step_size import StepSize
+from rlgames.optim.transition import transition
 from rlgames.policy import best_move
 from rlgames.traces import Traces, memory
 
@@ -33,6 +34,7 @@ class Compiled(NamedTuple):
         results: ``[n_moves]``, room for the sums after them.
         indices: ``[n_features]``, rows of the board at hand.
         x: ``[n_features]``, how often each of them stands there.
+        next_indices: ``[n_features]``, rows of the next board; None if the rule does not look ahead.
         memory: the rows that learn, and their traces.
         lanes: ``[1 + fields, lanes of memory]``, weight and state of those rows.
         lr: ``[1]``, the global step size.
@@ -48,6 +50,7 @@ class Compiled(NamedTuple):
     results: npt.NDArray[np.float64]
     indices: npt.NDArray[np.int32]
     x: Floats
+    next_indices: npt.NDArray[np.int32] | None
     memory: Any
     lanes: Floats
     lr: npt.NDArray[np.float64]
@@ -94,11 +97,12 @@ class Compiled(NamedTuple):
         """A game begins."""
         self.memory.clear()
 
-    def learn(self, board: Any, target: float) -> float:
-        """Move the value of ``board`` towards ``target``; return the TD error before the step."""
+    def learn(self, board: Any, target: float, after: Any = None, gamma: float = 0.0) -> float:
+        """Move the value of ``board`` towards ``target``; return the TD error before the step. See ``Eager``."""
         v, slope = self.look(board)
         delta = target - v
         n = self.memory.add(self.indices, self.x, self.factor(slope))
+        n = look_ahead(self.next_indices, self, after, gamma, n)
         rows, w, lanes, number = self.memory.rows, self.weights, self.lanes, self.lanes.dtype.type
         for j in range(n):
             lanes[0, j] = w[np.uint32(rows[j])]
@@ -168,12 +172,27 @@ def multiplicity(indices: npt.NDArray[np.int32], images: int, x: Floats) -> None
 
 
 @compilable
+def look_ahead(rows: npt.NDArray[np.int32] | None, agent: Any, after: Any, gamma: float, n: int) -> int:
+    """Let the rows of the board ``after`` join the ``n`` lanes; the number of lanes. No ``rows``: nothing to do."""
+    if rows is None:
+        return n
+    if after is None or gamma == 0:
+        return agent.memory.foresee(rows[:0], 0)  # type: ignore[no-any-return]
+    agent.features.active(after, rows)
+    first = agent.features.begin_of(after.player())
+    for j in range(len(rows)):
+        rows[j] += first
+    return agent.memory.foresee(rows, agent.x.dtype.type(gamma))  # type: ignore[no-any-return]
+
+
+@compilable
 def update(p: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -> None:
     """Apply the rule to the first ``n`` lanes."""
+    for j in range(memory.kept(), n):
+        p.forget(lanes, j)
     total = p.sum_total(lanes, memory, n, delta, slope)
-    x, e = memory.x, memory.e
     for j in range(n):
-        w, s = p.update(lanes[0, j], p.load(lanes, j), Transition(delta, slope, x[j], e[j], total))
+        w, s = p.update(lanes[0, j], p.load(lanes, j), transition(memory, j, delta, slope, total))
         p.store(lanes, j, w, s)
 
 
@@ -213,7 +232,8 @@ class Fused:
             state[:, field] = tensor[self._rows, 0].numpy()
         features = self.network.features
         indices, x = np.zeros(features.n_features, np.int32), np.zeros(features.n_features, weights.dtype)
-        learning = memory(self.traces, len(weights), indices, x, features.capacity)
+        ahead = self._looks_ahead()
+        learning = memory(self.traces, len(weights), indices, x, features.capacity, ahead)
         floats = [weights.dtype.type(v) if isinstance(v, float) else v for v in self.optimizer.hyper(group)]
         hyper = [v.numpy() if isinstance(v, Tensor) else v for v in floats]  # shared numbers: the same memory
         self._compiled = Compiled(
@@ -227,6 +247,7 @@ class Fused:
             results=np.zeros(features.n_moves),
             indices=indices,
             x=x,
+            next_indices=np.zeros_like(indices) if ahead else None,
             memory=learning,
             lanes=np.zeros((1 + state.shape[1], len(learning.rows)), weights.dtype),
             lr=np.array([group["lr"]]),
@@ -246,6 +267,12 @@ class Fused:
     def run(self, text: Callable[..., Any], *args: Any) -> Any:
         """Call the compiled ``text(agent, *args)``."""
         return compile_function(text)(self._compiled or self.load(), *args)
+
+    def _looks_ahead(self) -> bool:
+        """Whether the next board matters: of two players with tables of their own only if its weights learn or had."""
+        shared = self.network.features.compact.begin_of(1) == self.network.features.compact.begin_of(-1)
+        wanted: StepSize = self.optimizer
+        return wanted.looks_ahead and (wanted.learns_ahead or shared or self.traces is not None)
 
     def _param(self) -> tuple[Tensor, dict[str, Any]]:
         group = self.optimizer.param_groups[0]

@@ -129,7 +129,7 @@ def play_game(
         target = agent.target(reward) if after.over() else gamma * v_next
         if not explore or after.over():  # an exploratory move says nothing about the value of the board it left
             updates += 1
-            errors += abs(agent.learn(board, target))
+            errors += abs(agent.learn(board, target, after, 0.0 if after.over() else gamma))
         else:
             agent.explored(board)
         board = after

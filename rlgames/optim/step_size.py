@@ -6,47 +6,28 @@ A rule is a subclass of ``StepSize`` with up to five short functions of its hype
   Eagerly ``w`` and the fields of ``s`` and ``t`` are tensors over the active weights; compiled they are single numbers.
 * ``initial(p)`` returns the state of an untouched weight.
 * ``step_size(p, s)`` returns the effective step size of a weight (what dashboards show).
-* ``total(p, w, s, t)``, only where a rule needs a sum over the active weights: the summand. ``update`` finds the sum in
-  ``t.sum``.
+* ``total(p, w, s, t)``, only where a rule needs a sum over the eligible weights: the summand. ``update`` finds the sum
+  in ``t.sum``. A rule with several sums returns a tuple of the class that it names as ``Sums``.
 * ``adapt(p, s, t)``, only where the sum is one of new state: the state that ``total`` and ``update`` both begin with.
 
 Convention: gradients are those of the **value**, and rules **add**: w <- w + step size * td_error * gradient.
 """
 
-import inspect
 import warnings
-from collections import namedtuple
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, NamedTuple, overload
 
 import torch
-from numba import types
 from torch import Tensor
 
-from rlgames.compiled import bridge, check_names, depends_on, full_name, single_precision
-from rlgames.optim.lanes import access
-from rlgames.traces import Traces, add_trace
-
-
-class Transition(NamedTuple):
-    """What one step of learning tells a weight.
-
-    Attributes:
-        delta: TD error.
-        slope: derivative of the output unit at the current value (1 for linear units).
-        x: gradient of the sum before the output unit, i.e. the feature; 0 where the weight is not active.
-        e: eligibility trace; without traces the gradient of the value, slope * x (of ``cross_entropy`` rules x).
-        sum: over the active weights, of what the rule's ``total`` returns.
-    """
-
-    delta: Any
-    slope: Any
-    x: Any
-    e: Any
-    sum: Any
-
+from rlgames.compiled import depends_on
+from rlgames.optim.eligible import eligible
+from rlgames.optim.lanes import params_class
+from rlgames.optim.transition import Transition as Transition
+from rlgames.traces import Traces, add_trace, faded
 
 Number = float | Tensor
+Gradients = Sequence[Tensor | None]
 
 
 class NoState(NamedTuple):
@@ -64,8 +45,12 @@ class StepSize(torch.optim.Optimizer):
     Sparse gradients (``nn.EmbeddingBag(sparse=True)``) touch the active rows only; dense gradients update every entry.
     An index that stands several times in a sparse gradient is one weight with the sum as its gradient.
 
+    ``lr`` may change at any time, by hand or by an LR scheduler. Of rules that learn a step size per weight
+    (``lr_is_start``) it is only the first one: a new lr then reaches parameters that were never stepped, and no others.
+
     Attributes:
         State: NamedTuple of what the rule remembers per weight; its fields name the tensors in ``optimizer.state``.
+        Sums: NamedTuple of what ``total`` returns, of rules with several sums.
         Params: NamedTuple of the hyper-parameters, made from the constructor, then the ``shared`` numbers.
         shared: names of numbers that all weights of a parameter group share. They start at 0; in ``p`` each is an array
             without axes, kept in the state of the group's first parameter: ``p.name[()]`` reads it and may be assigned.
@@ -73,22 +58,47 @@ class StepSize(torch.optim.Optimizer):
         cross_entropy: the rule descends the cross-entropy of a logistic unit: the slope of the unit cancels, and
             ``t.e`` is (the trace of) x instead of slope * x.
         traced: the rule is defined with eligibility traces.
+        transient: fields of the state that a weight forgets (0) when its trace ends.
+        looks_ahead: the rule reads ``t.x_next``: ``step`` needs ``next_grads``, without which they are 0.
+        learns_ahead: weights that are active in the next position alone change too.
     """
 
     State: ClassVar[type] = NoState
+    Sums: ClassVar[type | None] = None
     Params: ClassVar[type]
     shared: ClassVar[tuple[str, ...]] = ()
     units: ClassVar[tuple[str, ...]] = ("identity", "tanh", "sigmoid")
     cross_entropy: ClassVar[bool] = False
     traced: ClassVar[bool] = True
+    transient: ClassVar[tuple[str, ...]] = ()
+    looks_ahead: ClassVar[bool] = False
+    learns_ahead: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.Params = _params_class(cls)
+        cls.Params = params_class(cls, cls.total is not StepSize.total)
         depends_on(cls)
 
     def __init__(self, params: Iterable[Any], **hyper: float) -> None:
         super().__init__(params, hyper)
+
+    @property
+    def lr_is_start(self) -> bool:
+        """Whether lr is only the step size with which weights begin."""
+        p = self.hyper(self.param_groups[0])
+        return bool(self.initial(p) != self.initial(p._replace(lr=2 * p.lr)))
+
+    @classmethod
+    def check_traces(cls, traces: Traces) -> None:
+        """Refuse kinds of traces with which the rule is not defined.
+
+        Raises:
+            ValueError: naming the rule.
+        """
+        if not cls.traced:
+            raise ValueError(
+                f"learner.lambda_ above 0 needs eligibility traces, with which {cls.__name__} is not defined"
+            )
 
     @property
     def _names(self) -> list[str]:
@@ -156,10 +166,18 @@ class StepSize(torch.optim.Optimizer):
         return type(initial)(*(state[name] for name in initial._fields))
 
     @overload  # type: ignore[override]
-    def step(self, delta: Number, slope: Number = 1.0, *, traces: Traces | None = None) -> None: ...
+    def step(
+        self, delta: Number, slope: Number = 1.0, *, traces: Traces | None = None, next_grads: Gradients = ()
+    ) -> None: ...
     @overload
     def step(
-        self, delta: Number, slope: Number = 1.0, *, traces: Traces | None = None, closure: Callable[[], float]
+        self,
+        delta: Number,
+        slope: Number = 1.0,
+        *,
+        traces: Traces | None = None,
+        next_grads: Gradients = (),
+        closure: Callable[[], float],
     ) -> float: ...
     @torch.no_grad()
     def step(
@@ -168,6 +186,7 @@ class StepSize(torch.optim.Optimizer):
         slope: Number = 1.0,
         *,
         traces: Traces | None = None,
+        next_grads: Gradients = (),
         closure: Callable[[], float] | None = None,
     ) -> float | None:
         """Learn from one TD error.
@@ -177,10 +196,13 @@ class StepSize(torch.optim.Optimizer):
             slope: derivative of the output unit, if ``grad`` holds the gradient of the sum before the unit instead of
                 the gradient of the value.
             traces: let weights learn that were active before too; None for lambda 0.
+            next_grads: for rules that look ahead, the gradient of the discounted next value for each parameter (before
+                the unit, if ``grad`` is): ``torch.autograd.grad(gamma * model(x_next), model.parameters())``. Empty
+                stands for zeros, right after the last position of an episode.
             closure: computes the gradients (called once, with gradients enabled); its result is returned.
 
         Raises:
-            ValueError: if ``delta`` or ``slope`` is not a finite number.
+            ValueError: if ``delta`` or ``slope`` is not a finite number, or ``next_grads`` not one per parameter.
         """
         result = None
         if closure is not None:
@@ -189,108 +211,73 @@ class StepSize(torch.optim.Optimizer):
         for name, number in (("delta", delta), ("slope", slope)):
             if not torch.isfinite(torch.as_tensor(number, dtype=torch.float64)).all():
                 raise ValueError(f"{name} is {float(number)}; a step needs a finite number")
-        if traces is not None:
-            self.add_traces(traces, slope)
+        ahead = self._by_parameter(next_grads)
+        before = {} if traces is None else self._extend_traces(traces, slope)
         for group in self.param_groups:
-            self._step_group(group, delta, slope)
+            self._step_group(group, delta, slope, traces, before, ahead)
         return result
 
     @torch.no_grad()
     def add_traces(self, traces: Traces, slope: Number = 1.0) -> None:
         """Let the traces decay and add the gradients of the value, without learning; ``step`` does so by itself."""
-        for param in (param for group in self.param_groups for param in group["params"]):
+        self._extend_traces(traces, slope)
+
+    def _extend_traces(self, traces: Traces, slope: Number) -> dict[Tensor, Tensor | None]:
+        """As ``add_traces``; what was left of the traces before the gradients joined them."""
+        before = {}
+        for param in self._parameters():
             if param.grad is not None:
                 gradient = param.grad.coalesce() if param.grad.is_sparse else param.grad
                 gradient = gradient if self.cross_entropy else gradient * slope
-                self.state[param]["trace"] = add_trace(self.state[param].get("trace"), gradient, traces)
+                before[param] = faded(self.state[param].get("trace"), traces)
+                self.state[param]["trace"] = add_trace(before[param], gradient, traces)
+        return before
 
     def end_traces(self) -> None:
         """Forget all traces: an episode begins."""
         for state in self.state.values():
             state.pop("trace", None)
 
-    def _step_group(self, group: dict[str, Any], delta: Number, slope: Number) -> None:
-        p = self.hyper(group)
+    def _parameters(self) -> list[Tensor]:
+        return [param for group in self.param_groups for param in group["params"]]
+
+    def _by_parameter(self, grads: Gradients) -> dict[Tensor, Tensor | None]:
+        params = self._parameters()
+        if grads and len(grads) != len(params):
+            raise ValueError(f"next_grads holds {len(grads)} gradients; the optimizer has {len(params)} parameters")
+        return dict(zip(params, grads, strict=True)) if grads else {}
+
+    def _step_group(
+        self,
+        group: dict[str, Any],
+        delta: Number,
+        slope: Number,
+        traces: Traces | None,
+        before: dict[Tensor, Tensor | None],
+        ahead: dict[Tensor, Tensor | None],
+    ) -> None:
+        p, factor, decay = self.hyper(group), 1.0 if self.cross_entropy else slope, traces.decay if traces else 0.0
         parts = []
         for param in group["params"]:
             if param.grad is None:
                 continue
             state = self.state_of(param, group)
-            i, x, e = _eligible(param.grad, self.state[param].get("trace"), 1.0 if self.cross_entropy else slope)
+            trace, next_grad = self.state[param].get("trace"), ahead.get(param) if self.looks_ahead else None
+            who = eligible(param.grad, trace, before.get(param), next_grad, factor, pick=bool(self.transient))
+            i, x, e, x_next, fresh = who
             s = type(state)(*(tensor[i] for tensor in state))
-            parts.append((param, state, i, param[i], s, Transition(delta, slope, x, e, 0.0)))
-        total = sum(torch.as_tensor(p.total(w, s, t)).sum() for *_, w, s, t in parts)
+            s = s._replace(**{name: getattr(s, name).masked_fill(fresh, 0) for name in self.transient})
+            parts.append((param, state, i, param[i], s, Transition(delta, slope, x, e, x_next, decay, 0.0)))
+        if not parts:
+            return
+        total = self._sum([p.total(w, s, t) for *_, w, s, t in parts])
         for param, state, i, w, s, t in parts:
             param[i], new = p.update(w, s, t._replace(sum=total))
             for tensor, values in zip(state, new, strict=True):
                 tensor[i] = values
 
-
-def _eligible(grad: Tensor, trace: Tensor | None, slope: Number) -> tuple[Any, Tensor, Tensor]:
-    """Indices of the entries that learn, the gradient there (0 where only the trace is not), and the trace.
-
-    A sparse gradient is made unique, because rules are not linear in x and must meet a weight once; a dense one is
-    taken whole.
-    """
-    if not grad.is_sparse:
-        return ..., grad, slope * grad if trace is None else trace
-    grad = grad.coalesce()
-    i, x = grad.indices()[0], grad.values()
-    if trace is None:
-        return i, x, slope * x
-    eligible, e = trace.indices()[0], trace.values()
-    all_x = torch.zeros_like(e)
-    all_x[torch.searchsorted(eligible, i)] = x  # both are sorted, and what is active is eligible
-    return eligible, all_x, e
-
-
-# ---- the compiled side: the hyper-parameters carry the rule, so that compiled code finds it by their type
-
-_RULE_FUNCTIONS = ("update", "total", "adapt", "step_size")  # in single precision under the name "single_..." as well
-
-
-def _params_class(rule: type[StepSize]) -> type:
-    """NamedTuple of the constructor's hyper-parameters whose methods are the rule's functions."""
-    names = [name for name in inspect.signature(rule.__init__).parameters if name not in ("self", "params", "hyper")]
-    cls: Any = namedtuple("Params", (*names, *rule.shared))  # type: ignore[misc]
-    cls.__module__, cls.__qualname__ = rule.__module__, f"{rule.__qualname__}.Params"
-    for fields in (cls, rule.State):
-        full_name(fields)
-        check_names(fields)
-    for name in _RULE_FUNCTIONS:
-        setattr(cls, name, getattr(rule, name))
-        setattr(cls, f"single_{name}", single_precision(getattr(rule, name)))
-    for name, function in access(cls, rule.State).items():
-        setattr(cls, name, function)
-    setattr(cls, "sum_total", _no_sum if rule.total is _no_total else _sum_total)  # noqa: B010
-    return cls
-
-
-def _sum_total(self: Any, lanes: Any, memory: Any, n: Any, delta: Any, slope: Any) -> Any:
-    """Sum of the rule's ``total`` over the first ``n`` lanes; a weight that fills x lanes counts once."""
-    zero = total = delta * 0
-    x, e = memory.x, memory.e
-    for j in range(n):
-        part = self.total(lanes[0, j], self.load(lanes, j), Transition(delta, slope, x[j], e[j], zero))
-        total += part if memory.distinct else part / x[j]
-    return total
-
-
-def _no_sum(self: Any, lanes: Any, memory: Any, n: Any, delta: Any, slope: Any) -> Any:
-    """The sum of a rule without ``total``."""
-    return delta * 0
-
-
-def _by_precision(name: str) -> Callable[..., Any]:
-    def choose(self: Any, *args: Any) -> Any:
-        single = self[self.fields.index("lr")] == types.float32
-        return getattr(self.instance_class, f"single_{name}" if single else name, None)
-
-    return choose
-
-
-for _name in _RULE_FUNCTIONS:
-    bridge(_name, getattr(StepSize, _name), _by_precision(_name))
-for _name, _function in access(namedtuple("Params", ["lr"]), NoState).items():
-    bridge(_name, _function, lambda self, *args, name=_name: getattr(self.instance_class, name, None))
-bridge("sum_total", _no_sum, lambda self, *args: getattr(self.instance_class, "sum_total", None))
+    def _sum(self, summands: list[Any]) -> Any:
+        """Sum of what ``total`` returned for the parameters of a group."""
+        if self.Sums is None:
+            return sum(torch.as_tensor(summand).sum() for summand in summands)
+        return self.Sums(*(sum(column.sum() for column in columns) for columns in zip(*summands, strict=True)))

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from rlgames.optim.idbd import IDBD, LogStepSize
-from rlgames.optim.step_size import Transition
+from rlgames.optim.transition import Transition
 
 
 class TIDBD(IDBD):
@@ -34,3 +34,32 @@ class TIDBD(IDBD):
         if p.guards:
             change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - s.beta, 0))
         return LogStepSize(s.beta + change, s.h)
+
+
+class OrdinaryTIDBD(TIDBD):
+    """TIDBD(λ) with ordinary gradients (Kearney et al. 2018): the target moves with the weights, too.
+
+    β ← β - θ δ (γ x' - x) h,   α = exp(β),   w ← w + α δ e,   h ← h [1 + α e (γ x' - x)]⁺ + α δ e
+
+    x' are the features of the next position; weights that are active there alone change their step size too. Defaults
+    and arguments are those of TIDBD; none are published for Connect-4.
+    """
+
+    looks_ahead = True
+    learns_ahead = True
+
+    @staticmethod
+    def adapt(p: Any, s: LogStepSize, t: Transition) -> LogStepSize:
+        """The new β."""
+        change = p.theta * t.delta * t.slope * (t.x - t.x_next) * s.h
+        if p.guards:
+            change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - s.beta, 0))
+        return LogStepSize(s.beta + change, s.h)
+
+    @staticmethod
+    def update(p: Any, w: Any, s: LogStepSize, t: Transition) -> tuple[Any, LogStepSize]:
+        """See the class."""
+        s = p.adapt(s, t)
+        alpha = torch.exp(s.beta)
+        step = alpha * t.delta * t.e
+        return w + step, LogStepSize(s.beta, s.h * torch.relu(1 - alpha * t.e * t.slope * (t.x - t.x_next)) + step)

@@ -1,0 +1,124 @@
+"""SwiftTD: true online TD(λ) with a learned step size per weight and a bound on what a step may learn (Javed 2024)."""
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import torch
+
+from rlgames.optim.checks import between, positive
+from rlgames.optim.step_size import StepSize
+from rlgames.optim.transition import Transition
+from rlgames.traces import Traces
+
+
+class Meta(NamedTuple):
+    """State per weight.
+
+    Attributes:
+        beta: β, logarithm of the step size.
+        h, h_old: derivative of the weight by β, now and a step ago.
+        change: the last change of the weight.
+        z: trace, with step sizes in it.
+        p: trace of h x.
+        z_bar: derivative of z by β.
+    """
+
+    beta: Any
+    h: Any
+    h_old: Any
+    change: Any
+    z: Any
+    p: Any
+    z_bar: Any
+
+
+class Products(NamedTuple):
+    """Sums over the active weights: value the last changes added to this position, z x, and the rate exp(β) x²."""
+
+    gained: Any
+    overlap: Any
+    rate: Any
+
+
+class SwiftTD(StepSize):
+    """SwiftTD (Javed, Sharifnassab & Sutton 2024), for linear units.
+
+    g = Σ Δw x,   b = γλ Σ z x,   τ = Σ exp(β) x²,   a = min(1, η / τ) exp(β) x          (before the step)
+    where τ > η and x is not 0:   h = h' = z̄ = 0,   β ← β + x² ln(decay)
+    z ← γλ z + a (1 - b),   p ← γλ p + h' x,   z̄ ← γλ z̄ + a (1 - b - γλ z̄ x),   h'' = h - h' x (z - a) - h a x
+    Δw = (δ + g) z - g a,   w ← w + Δw
+    β ← min(β + θ exp(-β) δ p, ln η),   h' ← h,   h ← h'' + (δ + g) z̄ - g a
+
+    Here δ is the TD error with the weights of the moment. True online TD has that of the value before the last step,
+    which is δ + g; so its second half of a step and the first half of the next one, as printed in the paper, make one
+    step here. The traces are SwiftTD's own; what decays and how long weights stay eligible is said by ``traces``, of
+    which an exploratory move must end all (learner.traces=res): the value is learned of what is played greedily.
+
+    Follows the class SwiftTD of the authors' package (0.2.0), its sparse one: when τ > η the active weights forget h
+    and z̄, before the traces are renewed; their dense class does so for all weights, and afterwards. Differs where a
+    weight's trace has ended: h' is then h, since nothing has changed it; their sparse class keeps an older one.
+
+    Args:
+        params: parameters or groups of them.
+        lr: initial step size of every weight, > 0.
+        theta: meta step size θ, >= 0.
+        eta: η, largest share of an error that a step may remove, > 0.
+        decay: by what step sizes shrink where that would be exceeded, above 0 to 1.
+
+    Raises:
+        ValueError: for hyper-parameters out of range.
+    """
+
+    State = Meta
+    Sums = Products
+    units = ("identity",)
+    transient = ("change", "z", "p", "z_bar")
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 0.01, theta: float = 1e-3, eta: float = 0.1, decay: float = 0.999
+    ) -> None:
+        hyper = {"theta": positive("theta", theta, zero=True), "eta": positive("eta", eta)}
+        super().__init__(params, lr=positive("lr", lr), **hyper, decay=between("decay", decay, 1e-6, 1))
+
+    @classmethod
+    def check_traces(cls, traces: Traces) -> None:
+        """Refuse replacing traces, and such that go on after an exploratory move."""
+        if traces.replacing or not traces.resetting:
+            raise ValueError(
+                "SwiftTD adds to its traces and ends them at exploratory moves: it needs learner.traces=res"
+            )
+
+    @staticmethod
+    def initial(p: Any) -> Meta:
+        """β = ln(lr), all else 0."""
+        return Meta(math.log(p.lr), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+    @staticmethod
+    def step_size(p: Any, s: Meta) -> Any:
+        """exp(β)."""
+        return torch.exp(s.beta)
+
+    @staticmethod
+    def total(p: Any, w: Any, s: Meta, t: Transition) -> Products:
+        """Summands of g, b and τ."""
+        x = t.slope * t.x
+        return Products(s.change * x, t.decay * s.z * x, torch.exp(s.beta) * torch.square(x))
+
+    @staticmethod
+    def update(p: Any, w: Any, s: Meta, t: Transition) -> tuple[Any, Meta]:
+        """See the class."""
+        g, b, rate = t.sum.gained, t.sum.overlap, t.sum.rate
+        x = t.slope * t.x
+        a = torch.exp(s.beta) * x * (p.eta / torch.clamp_min(rate, p.eta))
+        keep = torch.where((rate > p.eta) & (x != 0), 0 * x, 0 * x + 1)
+        h, h_old = keep * s.h, keep * torch.where(s.z != 0, s.h_old, s.h)
+        z_bar = keep * t.decay * s.z_bar
+        z = t.decay * s.z + a * (1 - b)
+        trace = t.decay * s.p + h_old * x
+        z_bar = z_bar + a * (1 - b - z_bar * x)
+        h_next = h - h_old * x * (z - a) - h * a * x + t.delta * z_bar + g * (z_bar - a)
+        change = t.delta * z + g * (z - a)
+        beta = s.beta + (1 - keep) * torch.square(x) * math.log(p.decay)
+        beta = torch.clamp_max(beta + p.theta * torch.exp(-beta) * t.delta * trace, math.log(p.eta))
+        return w + change, Meta(beta, h_next, h, change, z, trace, z_bar)

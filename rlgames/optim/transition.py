@@ -1,0 +1,44 @@
+"""What a rule is told of one step of learning."""
+
+from typing import Any, NamedTuple
+
+from rlgames.compiled import compilable
+
+
+class Transition(NamedTuple):
+    """What one step of learning tells a weight.
+
+    Attributes:
+        delta: TD error.
+        slope: derivative of the output unit at the current value (1 for linear units).
+        x: gradient of the sum before the output unit, i.e. the feature; 0 where the weight is not active.
+        e: eligibility trace; without traces the gradient of the value, slope * x (of ``cross_entropy`` rules x).
+        x_next: gamma times the feature of the next position; 0 where it is not active, after the last position, and for
+            rules that do not look ahead. Where a rule asks for gradients the slope of the present unit stands for both,
+            as in Thill 2015, eq. 5.1.
+        decay: gamma * lambda, by which the trace has just decayed; 0 without traces.
+        sum: over the eligible weights, of what the rule's ``total`` returns.
+    """
+
+    delta: Any
+    slope: Any
+    x: Any
+    e: Any
+    x_next: Any
+    decay: Any
+    sum: Any
+
+
+@compilable
+def transition(memory: Any, j: int, delta: Any, slope: Any, total: Any) -> Transition:
+    """What lane ``j`` of compiled code's ``memory`` is told."""
+    x_next = entry(memory.x_next, j, delta * 0)
+    return Transition(delta, slope, memory.x[j], memory.e[j], x_next, memory.decay, total)
+
+
+@compilable
+def entry(values: Any, j: int, otherwise: Any) -> Any:
+    """``values[j]``, or ``otherwise`` where there are no values."""
+    if values is None:
+        return otherwise
+    return values[j]
