@@ -6,11 +6,12 @@ from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from rlgames import cli
 from rlgames.build import CONF, check
-from rlgames.train import assemble, build_evaluation
+from rlgames.lineup import chosen_run, restore
+from rlgames.train import build_evaluation
 
 
 def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
@@ -34,10 +35,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     from rlgames.players import GreedyPlayer
 
     check(cfg)
-    saved = checkpoint.load(cfg.checkpoint)
-    saved_cfg = OmegaConf.create(saved["config"])
-    saved_cfg.update(engine=cfg.engine, device=cfg.device)
-    player = assemble(saved_cfg, saved)
+    path, saved, saved_cfg, player = restore(chosen_run(cfg), cfg.engine, cfg.device)
     named = any(word.lstrip("+").startswith("evaluation") for word in words or [])
     if not named and saved_cfg.evaluation._target_ != cfg.evaluation._target_:
         cfg.evaluation = saved_cfg.evaluation
@@ -46,7 +44,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:
         checkpoint.write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
-    return {**figures, "scores": scores, "report": evaluation.report(scores)}
+    return {**figures, "checkpoint": path, "scores": scores, "report": evaluation.report(scores)}
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="evaluate")
@@ -57,7 +55,7 @@ def main(cfg: DictConfig) -> None:
     except Exception as error:
         cli.report(error, "evaluate")
         sys.exit(1)
-    print(f"{result['games']:,} games of training")
+    print(f"{result['games']:,} games of training, {result['checkpoint']}")
     print(result["report"])
 
 

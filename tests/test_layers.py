@@ -22,6 +22,7 @@ ALLOWED = {
     "learners": SHARED | {"q_table"},  # the rest they are handed
     "players": {"compiled", "policy"},
     "evaluation": {"players"},
+    "ratings": set(),
     "exhaustive": {"players"},
     "agents": {"compiled", "network", "optim", "policy", "traces"},
     # the program
@@ -34,10 +35,16 @@ ALLOWED = {
     "train": None,
     "evaluate": None,
     "play": None,
+    "tournament": None,
+    "lineup": None,
+    "terminal": set(),
+    "usage": None,
+    "info": None,
+    "__main__": set(),
 }
-PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {"build", "progress"}
-HYDRA = {"build", "cli", "train", "evaluate", "play"}
-OMEGACONF = HYDRA | {"trainer", "checkpoint", "records"}
+PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {"build", "progress", "terminal", "__main__"}
+HYDRA = {"build", "cli", "usage", "train", "evaluate", "play", "tournament"}
+OMEGACONF = HYDRA | {"trainer", "checkpoint", "records", "lineup"}
 
 
 def part(file):

@@ -1,0 +1,15 @@
+"""What there is to run: ``python -m rlgames``."""
+
+PROGRAMS = {
+    "train": "learn a game by self-play: python -m rlgames.train game=tictactoe",
+    "evaluate": "measure an agent against an opponent: python -m rlgames.evaluate checkpoint=runs/...",
+    "play": "play against an agent in the terminal, or watch one: python -m rlgames.play",
+    "tournament": "every player against every other: python -m rlgames.tournament runs/... random minimax",
+    "info": "versions, devices, caches and missing extras: python -m rlgames.info",
+}
+
+if __name__ == "__main__":
+    print("games -> features -> network -> learner -> optimizer -> trainer -> evaluation\n")
+    for name, what in PROGRAMS.items():
+        print(f"  rlgames.{name:<11} {what}")
+    print("\neach answers --help")
