@@ -93,20 +93,16 @@ def tournament(
     )
 
 
-def show(standing: Standing) -> None:
-    """Print the table."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("", "player", "", "Elo", "95 % interval", *(str(k + 1) for k in range(len(standing.names))))
+def table(standing: Standing) -> str:
+    """The result for people; points in percent."""
+    n = len(standing.names)
+    lines = [f"      Elo  95 % interval  {''.join(f'{k + 1:>6}' for k in range(n))}  player"]
     for i, (name, what, rating) in enumerate(zip(*standing[:3], strict=True)):
-        against = [
-            "" if i == j else f"{standing.points(i, j):g}/{standing.games[i][j]}" for j in range(len(standing.names))
-        ]
-        elo, low, high = (f"{number:+.0f}" for number in rating)
-        table.add_row(str(i + 1), name, what, elo, f"{low} to {high}", *against)
-    Console(soft_wrap=True).print(table)
-    print("Elo relative to the mean of these players; right: points against the player of that number")
+        shares = ("" if i == j else f"{100 * standing.points(i, j) / standing.games[i][j]:.0f} %" for j in range(n))
+        interval = f"[{rating.low:+.0f}, {rating.high:+.0f}]"
+        points = "".join(f"{share:>6}" for share in shares)
+        lines.append(f"{i + 1:>2}  {rating.elo:+5.0f}  {interval:<15}{points}  {name}{f' ({what})' if what else ''}")
+    return "\n".join([*lines, "Elo relative to the mean; in percent the points against the player of that number"])
 
 
 def run(cfg: DictConfig) -> Standing:
@@ -140,7 +136,7 @@ def run(cfg: DictConfig) -> Standing:
     standing = tournament(
         game, players, cfg.matches, cfg.opening, np.random.default_rng(cfg.seed), lambda text: print(text, flush=True)
     )
-    show(standing)
+    print(table(standing))
     if cfg.json is not None:
         content = {**standing._asdict(), "ratings": [rating._asdict() for rating in standing.ratings]}
         write_atomically(Path(cfg.json).expanduser(), (json.dumps(content, indent=2) + "\n").encode())

@@ -38,11 +38,19 @@ ALLOWED = {
     "tournament": None,
     "lineup": None,
     "terminal": set(),
+    "raster": set(),
+    "notebook": None,
     "usage": None,
     "info": None,
     "__main__": set(),
 }
-PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {"build", "progress", "terminal", "__main__"}
+PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {
+    "build",
+    "progress",
+    "terminal",
+    "raster",
+    "__main__",
+}
 HYDRA = {"build", "cli", "usage", "train", "evaluate", "play", "tournament"}
 OMEGACONF = HYDRA | {"trainer", "checkpoint", "records", "lineup"}
 
