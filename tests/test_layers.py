@@ -39,6 +39,7 @@ ALLOWED = {
     "lineup": None,
     "terminal": set(),
     "raster": set(),
+    "dashboard": None,
     "notebook": None,
     "usage": None,
     "info": None,
@@ -52,7 +53,7 @@ PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {
     "__main__",
 }
 HYDRA = {"build", "cli", "usage", "train", "evaluate", "play", "tournament"}
-OMEGACONF = HYDRA | {"trainer", "checkpoint", "records", "lineup"}
+OMEGACONF = HYDRA | {"trainer", "checkpoint", "records", "dashboard", "lineup"}
 
 
 def part(file):
