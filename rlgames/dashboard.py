@@ -125,10 +125,11 @@ def thoughts(player: Any, greedy: GreedyPlayer, rng: np.random.Generator) -> Pic
     for move in play(greedy, greedy, game.board, rng)[0]:
         boards.append(boards[-1].play(move))
     seen = [boards[k * (len(boards) - 1) // 3] for k in range(4)]
+    move_values = getattr(player.learner, "move_values", None)  # not every learner says what it thinks
     pictures = []
     for board in seen:
-        values = [] if board.over() else player.learner.move_values(player.agent, board).tolist()
-        pictures.append(game.picture(board, dict(zip(board.moves().tolist(), values, strict=True))))
+        values = move_values(player.agent, board).tolist() if move_values and not board.over() else []
+        pictures.append(game.picture(board, dict(zip(board.moves().tolist(), values, strict=False))))
     return row(pictures, (f"ply {board.ply}" for board in seen))
 
 
