@@ -9,7 +9,6 @@ PROGRAMS = {
 }
 
 if __name__ == "__main__":
-    print("games -> features -> network -> learner -> optimizer -> trainer -> evaluation\n")
-    for name, what in PROGRAMS.items():
-        print(f"  rlgames.{name:<11} {what}")
-    print("\neach answers --help")
+    sentence = "games -> features -> network -> learner -> optimizer -> trainer -> evaluation"
+    programs = [f"  rlgames.{name:<11} {what}" for name, what in PROGRAMS.items()]
+    print("\n".join([sentence, "", *programs, "", "each answers --help"]))
