@@ -35,7 +35,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     from rlgames.players import GreedyPlayer
 
     check(cfg)
-    path, saved, saved_cfg, player = restore(chosen_run(cfg), cfg.engine, cfg.device)
+    _, saved, saved_cfg, player = restore(chosen_run(cfg), cfg.engine, cfg.device)
     named = any(word.lstrip("+").startswith("evaluation") for word in words or [])
     if not named and saved_cfg.evaluation._target_ != cfg.evaluation._target_:
         cfg.evaluation = saved_cfg.evaluation
@@ -44,18 +44,19 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:
         checkpoint.write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
-    return {**figures, "checkpoint": path, "scores": scores, "report": evaluation.report(scores)}
+    return {**figures, "scores": scores, "report": evaluation.report(scores)}
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="evaluate")
 def main(cfg: DictConfig) -> None:
     """Evaluate with the configuration of the command line."""
     try:
+        cfg.checkpoint = chosen_run(cfg)
         result = evaluate(cfg, list(HydraConfig.get().overrides.task))
     except Exception as error:
         cli.report(error, "evaluate")
         sys.exit(1)
-    print(f"{result['games']:,} games of training, {result['checkpoint']}")
+    print(f"{result['games']:,} games of training, {cfg.checkpoint}")
     print(result["report"])
 
 
