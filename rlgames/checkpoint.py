@@ -12,20 +12,22 @@
     progress        counters of the trainer, among them the rows of progress.csv
 """
 
-import contextlib
-import os
 import sys
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
 
+from rlgames.files import atomic
+
 FORMAT = 1
 KEEP = 2  # the previous one is the fall-back if the last is damaged
-FREE = ("games", "eval_every", "checkpoint_minutes", "run_dir", "resume", "engine", "device", "opponent", "evaluation")
+FREE = (  # keys that may change when a run goes on
+    *("games", "eval_every", "checkpoint_minutes", "checkpoint_at_evaluations", "run_dir", "resume", "results"),
+    *("engine", "device", "opponent", "evaluation"),
+)
 
 
 def save(folder: Path, games: int, content: dict[str, Any]) -> Path:
@@ -42,41 +44,6 @@ def save(folder: Path, games: int, content: dict[str, Any]) -> Path:
     for other in files[: files.index(file)] + files[files.index(file) + KEEP :]:
         other.unlink(missing_ok=True)
     return file
-
-
-@contextlib.contextmanager
-def atomic(file: Path) -> Iterator[BinaryIO]:
-    """A stream to write ``file`` as a whole or not at all.
-
-    Raises:
-        OSError: if it cannot be written; a former file stays as it was.
-    """
-    temporary = file.with_name(f".{file.name}.tmp")
-    try:
-        with temporary.open("wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, file)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, OSError):
-            cause = cause.__context__  # torch puts an error of its own in front of that of the disk
-        if cause is None:
-            raise
-        raise OSError(cause.errno, cause.strerror, str(file)) from error
-
-
-def write_atomically(file: Path, content: bytes) -> None:
-    """Write ``file`` as a whole or not at all.
-
-    Raises:
-        OSError: if it cannot be written; a former file stays as it was.
-    """
-    with atomic(file) as stream:
-        stream.write(content)
 
 
 def load(path: str | Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 
 from rlgames import cli
 from rlgames.build import CONF, check
+from rlgames.files import write_atomically
 from rlgames.lineup import chosen_run, restore
 from rlgames.train import build_evaluation
 
@@ -31,7 +32,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     """
     import numpy as np
 
-    from rlgames import checkpoint, records
+    from rlgames import records
     from rlgames.players import GreedyPlayer
 
     check(cfg)
@@ -43,7 +44,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     scores = evaluation.scores(GreedyPlayer(player.agent), np.random.default_rng(cfg.seed))
     figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:
-        checkpoint.write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
+        write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
     return {**figures, "scores": scores, "report": evaluation.report(scores)}
 
 

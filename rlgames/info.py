@@ -11,6 +11,11 @@ from pathlib import Path
 EXTRAS = {
     "solver": ("perfect play in Connect-4 (AGPL)", ["bitbully==0.0.79"]),
     "chess": ("chess files and engines (GPL)", ["chess>=1.11,<2"]),
+    "plots": ("learning curves and tables of a study", ["matplotlib>=3.8", "scipy>=1.11"]),
+    "sweep": ("runs of a sweep side by side", ["hydra-joblib-launcher>=1.2,<2"]),
+    "slurm": ("runs on a Slurm cluster", ["hydra-submitit-launcher>=1.2,<2"]),
+    "ray": ("runs on a Ray cluster", ["hydra-ray-launcher>=1.2,<2"]),
+    "optuna": ("search for hyper-parameters", ["hydra-optuna-sweeper>=1.2,<2"]),
     "notebooks": ("the notebooks and the board to click on", ["jupyterlab>=4", "ipywidgets>=8", "matplotlib>=3.8"]),
 }
 

@@ -227,6 +227,16 @@ def watch(game: Any, first: Any, second: Any, seed: int) -> None:
     print(f"\n{result} after {board.ply} plies: {''.join(game.labels[move] for move in moves)}")
 
 
+def check_board(game: Any) -> None:
+    """Refuse a game whose board this program cannot draw.
+
+    Raises:
+        ValueError: naming the game.
+    """
+    if not hasattr(game, "grid"):
+        raise ValueError(f"{game.name} is not played in the terminal")
+
+
 def play(cfg: DictConfig) -> None:
     """Let a person, or the player ``cfg.against``, play against the agent of ``cfg.checkpoint``.
 
@@ -239,10 +249,12 @@ def play(cfg: DictConfig) -> None:
     path = chosen_run(cfg)
     if cfg.against is not None:
         game, (one, other) = seats([path, str(cfg.against)], None, cfg.depth, cfg.engine, cfg.device)
+        check_board(game)
         print(f"{game.name}: {one.name} ({one.description}) against {other.name}")
         watch(game, *((one, other) if cfg.side != "second" else (other, one)), cfg.seed)
         return
     agent = restore(path, cfg.engine, cfg.device)
+    check_board(agent.player.game)
     opponent = Opponent(agent.player, cfg.temperature, cfg.greedy, cfg.seed)
     game = agent.player.game
     print(f"{game.name}: an agent ({agent.description}), {path}. Type a move, or {', '.join(COMMANDS)}.")

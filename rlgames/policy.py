@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import compilable
+from rlgames.views import borrowed
 
 # Sums of weights closer than this count as equal. Mirror images have the same value in exact arithmetic, but sums in
 # another order round differently; with a tolerance the choice does not depend on it (nor on the engine).
@@ -19,7 +20,7 @@ def best_move(agent: Any, board: Any) -> tuple[int, float]:
     An immediate win comes first; among equals the first in the game's order (Bagheri et al. 2015, table 1, step 11).
     """
     player = board.player()
-    moves = board.moves()
+    moves = agent.move_list[: board.list_moves(agent.move_list)]
     for move in moves:
         if board.play(move).winner() == player:
             return move, agent.target(1.0 * player)
@@ -35,6 +36,7 @@ def best_move(agent: Any, board: Any) -> tuple[int, float]:
 
 def afterstate_values(agent: Any, board: Any) -> npt.NDArray[np.float64]:
     """Value of each legal move for the player to move, from -1 (lost) to +1 (won)."""
+    agent = borrowed(agent)
     player, moves = board.player(), board.moves()
     middle = agent.target(0.0)
     values = np.empty(len(moves), np.float64)
@@ -46,10 +48,10 @@ def afterstate_values(agent: Any, board: Any) -> npt.NDArray[np.float64]:
 
 
 @compilable
-def random_move(board: Any, rng: np.random.Generator) -> int:
-    """A legal move, all with the same probability."""
-    moves: npt.NDArray[np.int64] = board.moves()
-    return moves[int(rng.random() * len(moves))]  # type: ignore[no-any-return]
+def random_move(board: Any, moves: npt.NDArray[np.int64], rng: np.random.Generator) -> int:
+    """A legal move, all with the same probability; ``moves`` is room for all of them."""
+    count: int = board.list_moves(moves)
+    return moves[int(rng.random() * count)]  # type: ignore[no-any-return]
 
 
 @compilable
@@ -90,6 +92,7 @@ def greedy_moves(
     agent: Any, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """The best move after each of ``lines`` from ``board``, padded to ``[n, longest]``."""
+    agent = borrowed(agent)
     moves = np.empty(len(lines), np.int64)
     for n in range(len(lines)):
         after = board

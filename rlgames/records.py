@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.checkpoint import write_atomically
+from rlgames.files import write_atomically
 from rlgames.optim import StepSize
 
 PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully")
@@ -131,13 +131,18 @@ def to_csv(rows: Iterable[Row]) -> bytes:
     return text.getvalue().encode()
 
 
+def curve(rows: list[Row], key: str) -> list[tuple[int, float]]:
+    """Games and ``key`` of every evaluation that measured it."""
+    return [(row["games"], row[key]) for row in rows if row.get(key) is not None]
+
+
 def games_to(level: float, rows: list[Row], key: str) -> int | None:
     """Games after which the running median of 3 evaluations of ``key`` first reached ``level``; None if never.
 
     The median is over an evaluation and its two neighbours. Before the first one stands 0, the rate of an untrained
     agent; the last one stands for its missing neighbour.
     """
-    series = [(row["games"], row[key]) for row in rows if row.get(key) is not None]
+    series = curve(rows, key)
     values = [value for _, value in series]
     padded = [0.0, *values, *values[-1:]]
     for k, (games, _) in enumerate(series):

@@ -39,14 +39,14 @@ class Standing(NamedTuple):
 
 def opening(board: Any, plies: int, rng: Any) -> Any:
     """A board after ``plies`` random moves that have not ended the game."""
-    from rlgames.policy import random_move
+    from rlgames.players.player import draw_lots
 
     while True:
         start = board
         for _ in range(plies):
             if start.over():
                 break
-            start = start.play(int(random_move(start, rng)))
+            start = start.play(draw_lots(start.moves().tolist(), rng))
         if not start.over():
             return start
 
@@ -114,7 +114,7 @@ def run(cfg: DictConfig) -> Standing:
     """
     import numpy as np
 
-    from rlgames.checkpoint import write_atomically
+    from rlgames.files import write_atomically
 
     check(cfg)
     names = [str(name) for name in cfg.players]

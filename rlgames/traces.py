@@ -61,8 +61,9 @@ class NoMemory(NamedTuple):
     """Lambda is 0: only the rows of the board at hand learn, an array entry (lane) per index.
 
     Attributes:
-        rows, x, e: ``[n_features]``, row, feature and trace of each lane; the lanes of a row that stands x times are
-            equal.
+        rows, x: ``[n_features]``, row and feature of each lane, the agent's own arrays; the lanes of a row that stands
+            x times are equal.
+        e: ``[n_features]``, trace of each lane.
         distinct: False, since a row may fill several lanes.
         resetting: True, since nothing outlives a move.
     """
@@ -79,8 +80,6 @@ class NoMemory(NamedTuple):
     def add(self, rows: npt.NDArray[np.int32], x: Floats, slope: float) -> int:
         """Take in the gradient slope * x of the board with ``rows`` and ``x``; the number of lanes."""
         for j in range(len(rows)):
-            self.rows[j] = rows[j]
-            self.x[j] = x[j]
             self.e[j] = slope * x[j]
         return len(rows)
 
@@ -147,20 +146,22 @@ class Memory(NamedTuple):
         return n
 
 
-def memory(traces: Traces | None, rows: int, features: int, capacity: int, dtype: Any) -> NoMemory | Memory:
+def memory(
+    traces: Traces | None, rows: int, indices: npt.NDArray[np.int32], x: Floats, capacity: int
+) -> NoMemory | Memory:
     """Empty memory for compiled code.
 
     Args:
         traces: kind of traces, None for lambda 0.
         rows: number of table rows.
-        features: number of indices of a board.
+        indices: ``[n_features]``, where the agent keeps the rows of the board at hand.
+        x: ``[n_features]``, where it keeps their features.
         capacity: the most rows that can become eligible in a game.
-        dtype: precision of the weights.
     """
-    n = features if traces is None else min(rows, capacity)
-    lanes = np.zeros(n, np.int32), np.zeros(n, dtype), np.zeros(n, dtype)
     if traces is None:
-        return NoMemory(*lanes, False, True)
+        return NoMemory(indices, x, np.zeros_like(x), False, True)
+    n = min(rows, capacity)
+    lanes = np.zeros(n, np.int32), np.zeros(n, x.dtype), np.zeros(n, x.dtype)
     decay, replacing, resetting, threshold = traces
     lane, size = np.full(rows, -1, np.int32), np.zeros(1, np.int64)
     return Memory(*lanes, True, lane, size, float(decay), replacing, resetting, float(threshold))

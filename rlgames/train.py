@@ -96,8 +96,8 @@ def build_evaluation(cfg: DictConfig, player: Learning) -> Any:
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="train")
-def main(cfg: DictConfig) -> None:
-    """Train with the configuration of the command line."""
+def main(cfg: DictConfig) -> float:
+    """Train with the configuration of the command line; see ``rlgames.study.objective``."""
     job = HydraConfig.get()
     words, sweep = list(job.overrides.task), job.mode is RunMode.MULTIRUN
     folder = Path(job.runtime.output_dir)
@@ -105,7 +105,9 @@ def main(cfg: DictConfig) -> None:
         cfg.run_dir = str(folder if cfg.run_dir is None else Path(cfg.run_dir) / str(job.job.num))
         words.append("run_dir=")
     try:
-        train(cfg, words)
+        from rlgames.study import objective, run_once
+
+        return objective(train(cfg, words) if cfg.results is None else run_once(cfg, words, train))
     except Exception as error:
         cli.report(error, run=f"run {job.job.num}: " if sweep else "")
         if not sweep:

@@ -15,6 +15,7 @@ from rlgames.cli import Interrupted, Interruptible
 from rlgames.dashboard import Dashboard, thoughts
 from rlgames.episodes import Episodes
 from rlgames.evaluation import sample_game
+from rlgames.files import write_atomically
 from rlgames.players import GreedyPlayer
 from rlgames.progress import ProgressBar
 
@@ -106,7 +107,8 @@ class Trainer:
         while True:
             if p.games > p.evaluated and (p.games % cfg.eval_every == 0 or p.games == cfg.games):
                 self._evaluate()
-                self._save()
+                if cfg.checkpoint_at_evaluations or p.games == cfg.games:
+                    self._save()
             if p.games == cfg.games:
                 return
             self._play()
@@ -160,13 +162,14 @@ class Trainer:
             {"games": p.games, **seconds, "moves": p.moves, **self._means(p.since_evaluation), **_plain(numbers)}
         )
         p.evaluated, p.since_evaluation = p.games, Episodes()
-        checkpoint.write_atomically(self.folder / "progress.csv", records.to_csv(p.rows))
+        write_atomically(self.folder / "progress.csv", records.to_csv(p.rows))
         self.dashboard.scalars(p.games, {f"evaluation/{name}": number for name, number in numbers.items()})
         self.dashboard.scalars(p.games, records.shared_numbers(self.player.optimizer))
         self.dashboard.step_sizes(p.games, records.step_sizes(self.player.optimizer))
         self.dashboard.text(p.games, "sample_game", sample_game(game, greedy, greedy, rng))
         self.dashboard.show(p.games, self.player.learner.look(self.player.agent, p.games))
-        self.dashboard.picture(p.games, "boards", thoughts(self.player, greedy, rng))
+        if hasattr(game, "grid"):  # else it is not for these pictures, and the learner's look may hold its own
+            self.dashboard.picture(p.games, "boards", thoughts(self.player, greedy, rng))
         self.dashboard.flush()
         self.bar.print(f"{p.games:>11,} games: {self.evaluation.headline(p.rows[-1])}")
 
@@ -213,10 +216,11 @@ class Trainer:
                 for level in self.evaluation.levels
             },
             "smoothing": records.SMOOTHING,
+            "curve": records.curve(p.rows, f"success_{self.headline}"),
             "config": OmegaConf.to_container(self.cfg, resolve=True),
             "versions": records.versions(),
         }
-        checkpoint.write_atomically(self.folder / "result.json", records.to_json(result))
+        write_atomically(self.folder / "result.json", records.to_json(result))
         return result
 
     def _store(self) -> None:

@@ -19,7 +19,7 @@ import torch
 from rlgames.agents.fused import update
 from rlgames.compiled import compile_function
 from rlgames.optim import IDBD, K1, TDL, Autostep, StepSize
-from rlgames.traces import memory
+from rlgames.traces import NoMemory
 
 INPUTS, RELEVANT, FLIP = 20, 5, 20
 SETTINGS: dict[str, tuple[type[StepSize], str, dict[str, float], list[float]]] = {
@@ -71,7 +71,7 @@ def measure(
         p = optimizer.hyper(optimizer.param_groups[0])
         state = optimizer.state_of(weight, optimizer.param_groups[0])
         lanes = np.stack([weight.detach().numpy(), *(tensor.numpy() for tensor in state)])
-        inputs = memory(None, INPUTS, INPUTS, INPUTS, np.float64)._replace(distinct=True)
+        inputs = NoMemory(np.arange(INPUTS, dtype=np.int32), np.zeros(INPUTS), np.zeros(INPUTS), True, True)
         rng = np.random.default_rng(seed)
         errors.append(compile_function(track)(p, lanes, inputs, warm_up, steps, rng))
         if state:

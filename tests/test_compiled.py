@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -19,6 +20,7 @@ from rlgames.learners.td import TD, play_games
 from rlgames.network import ValueNetwork
 from rlgames.optim import TDL
 from rlgames.schedules import Constant
+from rlgames.views import borrowed
 
 ROOT = Path(__file__).parents[1]
 GAME = tictactoe.TicTacToe()
@@ -57,7 +59,7 @@ from rlgames.compiled import compile_function
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.policy import random_move
 compiled = compile_function(random_move)
-moves = [int(compiled(TicTacToe().board, np.random.default_rng(seed))) for seed in range(5)]
+moves = [int(compiled(TicTacToe().board, np.empty(9, np.int64), np.random.default_rng(seed))) for seed in range(5)]
 stats = compiled.stats
 print(json.dumps([moves, str(stats.cache_path), sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]))
 """
@@ -282,3 +284,34 @@ def test_without_compiler_the_result_is_the_same():
     """Only rules without torch names: torch's functions take tensors, and compiled agents hold single numbers."""
     text = "import json, test_compiled as t; print(json.dumps(t.trained(t.agent_of(t.TDL)).tolist()))"
     np.testing.assert_allclose(process(text, NUMBA_DISABLE_JIT="1"), trained(agent_of(TDL)).numpy(), rtol=0, atol=1e-12)
+
+
+class Shelf(NamedTuple):
+    """Two arrays, one of them in a tuple, and a number."""
+
+    numbers: Any
+    inner: Any
+    times: int
+
+
+def scale(shelf, count):
+    """Write through a borrowed tuple, its slices and its parts."""
+    shelf = borrowed(shelf)
+    part = shelf.numbers[1:count]
+    for k in range(len(part)):
+        part[k] *= shelf.times
+    shelf.inner.numbers[:] = shelf.numbers[0]
+    return part.sum()
+
+
+def test_borrowed_arrays_are_the_same_memory_and_count_no_references():
+    compiled, results = compile_function(scale), []
+    for run in (scale, compiled):
+        inner = Shelf(np.zeros((2, 3), np.float32), 0, 0)
+        shelf = Shelf(np.arange(5.0), inner, 10)
+        results.append((run(shelf, 4), shelf.numbers.tolist(), inner.numbers.tolist(), sys.getrefcount(shelf.numbers)))
+    assert results[0] == results[1]
+    assert results[0][1] == [0, 10, 20, 30, 4]
+    code = compiled.inspect_llvm(compiled.signatures[0])
+    body = code[code.index("define") : code.index("\n}")]  # of the function itself; its Python wrapper follows
+    assert "NRT_incref" not in body

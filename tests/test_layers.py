@@ -7,10 +7,12 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "rlgames"
 FILES = sorted(PACKAGE.rglob("*.py"))
-SHARED = {"compiled", "episodes", "policy", "schedules", "traces"}  # plain functions and values, for all
+SHARED = {"compiled", "episodes", "policy", "schedules", "traces", "views"}  # plain functions and values, for all
 ALLOWED = {
     "compiled": set(),
-    "policy": {"compiled"},
+    "views": set(),
+    "files": set(),
+    "policy": {"compiled", "views"},
     "episodes": set(),
     "schedules": set(),
     "traces": {"compiled"},
@@ -32,6 +34,7 @@ ALLOWED = {
     "cli": None,
     "build": set(),
     "trainer": None,
+    "study": None,
     "train": None,
     "evaluate": None,
     "play": None,
@@ -53,7 +56,7 @@ PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {
     "__main__",
 }
 HYDRA = {"build", "cli", "usage", "train", "evaluate", "play", "tournament"}
-OMEGACONF = HYDRA | {"trainer", "checkpoint", "records", "dashboard", "lineup"}
+OMEGACONF = HYDRA | {"trainer", "checkpoint", "records", "study", "dashboard", "lineup"}
 
 
 def part(file):

@@ -24,6 +24,7 @@ class Values:
 
     def __init__(self, *sums):
         self._sums = sums
+        self.move_list = np.empty(9, np.int64)
 
     def sums(self, board, moves):
         return np.array([self._sums[k % len(self._sums)] for k in range(len(moves))])
@@ -134,9 +135,9 @@ BOARDS = [CONNECT4.board, *map(CONNECT4.play, ("444444", "44444415")), TICTACTOE
 
 def draws(board, count, rng):
     """Random moves from one board."""
-    moves = np.empty(count, np.int64)
+    moves, room = np.empty(count, np.int64), np.empty(9, np.int64)
     for k in range(count):
-        moves[k] = random_move(board, rng)
+        moves[k] = random_move(board, room, rng)
     return moves
 
 

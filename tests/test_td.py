@@ -25,6 +25,7 @@ class Recorder:
 
     def __init__(self, script=(), output="tanh"):
         self.script, self.output, self.rows, self.calls, self.lrs = list(script), output, [], [], []
+        self.move_list = np.empty(9, np.int64)
 
     def sums(self, board, moves):
         self.calls.append(("sums", board))

@@ -31,6 +31,7 @@ class Eager:
     def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer, traces: Traces | None = None) -> None:
         check_traces(optimizer, traces)
         self.network, self.optimizer, self.traces = network, optimizer, traces
+        self.move_list = np.empty(network.features.n_moves, np.int64)
 
     @torch.no_grad()
     def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> Floats:

@@ -29,6 +29,8 @@ class Compiled(NamedTuple):
         weights: ``[rows]``; choosing a move reads seven times as many of them as learning does, so they lie
             close together.
         state: ``[rows, fields]``, what the rule remembers of a weight, side by side in memory.
+        move_list: ``[n_moves]``, room for the legal moves.
+        results: ``[n_moves]``, room for the sums after them.
         indices: ``[n_features]``, rows of the board at hand.
         x: ``[n_features]``, how often each of them stands there.
         memory: the rows that learn, and their traces.
@@ -42,6 +44,8 @@ class Compiled(NamedTuple):
     cross_entropy: bool
     weights: Floats
     state: Floats
+    move_list: npt.NDArray[np.int64]
+    results: npt.NDArray[np.float64]
     indices: npt.NDArray[np.int32]
     x: Floats
     memory: Any
@@ -54,7 +58,7 @@ class Compiled(NamedTuple):
         Seven boards at a time: one chain of additions alone would wait for itself, and boards that differ in one move
         share most of their rows.
         """
-        sums = np.empty(len(moves), np.float64)
+        sums = self.results[: len(moves)]
         self.features.active(board, self.indices)
         w = self.features.tables(self.weights, -board.player())
         last = len(moves) - 1
@@ -123,15 +127,17 @@ class Compiled(NamedTuple):
         self.features.active(board, rows)
         multiplicity(rows, self.features.images, self.x)
         first = self.features.begin_of(board.player())
-        even = odd = w.dtype.type(0)  # two chains of additions, as one would wait for itself
-        for j in range(0, len(rows) - 1, 2):
-            even += w[np.uint32(rows[j] + first)]
-            odd += w[np.uint32(rows[j + 1] + first)]
-        if len(rows) & 1:
-            even += w[np.uint32(rows[-1] + first)]
+        f0 = f1 = f2 = f3 = w.dtype.type(0)  # four chains of additions, as one would wait for itself
         for j in range(len(rows)):
             rows[j] += first
-        v = self.unit(even + odd)
+        for j in range(0, len(rows) - 3, 4):
+            f0 += w[np.uint32(rows[j])]
+            f1 += w[np.uint32(rows[j + 1])]
+            f2 += w[np.uint32(rows[j + 2])]
+            f3 += w[np.uint32(rows[j + 3])]
+        for j in range(len(rows) // 4 * 4, len(rows)):
+            f0 += w[np.uint32(rows[j])]
+        v = self.unit((f0 + f1) + (f2 + f3))
         slope = 1.0 if self.output == 0 else 1.0 - v * v if self.output == 1 else v * (1.0 - v)
         return v, w.dtype.type(slope)
 
@@ -206,7 +212,8 @@ class Fused:
         for field, tensor in enumerate(self.optimizer.state_of(param, group)):
             state[:, field] = tensor[self._rows, 0].numpy()
         features = self.network.features
-        learning = memory(self.traces, len(weights), features.n_features, features.capacity, weights.dtype)
+        indices, x = np.zeros(features.n_features, np.int32), np.zeros(features.n_features, weights.dtype)
+        learning = memory(self.traces, len(weights), indices, x, features.capacity)
         floats = [weights.dtype.type(v) if isinstance(v, float) else v for v in self.optimizer.hyper(group)]
         hyper = [v.numpy() if isinstance(v, Tensor) else v for v in floats]  # shared numbers: the same memory
         self._compiled = Compiled(
@@ -216,8 +223,10 @@ class Fused:
             cross_entropy=self.optimizer.cross_entropy,
             weights=weights,
             state=state,
-            indices=np.zeros(features.n_features, np.int32),
-            x=np.zeros(features.n_features, weights.dtype),
+            move_list=np.zeros(features.n_moves, np.int64),
+            results=np.zeros(features.n_moves),
+            indices=indices,
+            x=x,
             memory=learning,
             lanes=np.zeros((1 + state.shape[1], len(learning.rows)), weights.dtype),
             lr=np.array([group["lr"]]),

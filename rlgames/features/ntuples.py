@@ -86,6 +86,7 @@ class NTuples:
         tuples: the cells of every tuple.
         size: number of table rows, sum of P^n over tuples, times two with a table per player.
         n_features: number of indices of a board.
+        n_moves: most moves that a board of the game can have.
         capacity: the most rows that a game can touch.
         compact: the compiled side.
         rows: ``[compact rows]`` int64, the row of every compact row.
@@ -118,6 +119,7 @@ class NTuples:
         self._symmetries = np.array(game.symmetries if symmetric else game.symmetries[:1])
         self._two = table_per_player
         self.n_features = len(self.tuples) * len(self._symmetries)
+        self.n_moves = game.n_moves
         self.capacity = self.n_features * game.n_cells
         self._lines = np.zeros((game.n_parts, game.n_codes, self.n_features), np.int64)
         compact = np.zeros_like(self._lines)

@@ -88,6 +88,10 @@ class Board(NamedTuple):
     def moves(self) -> npt.NDArray[np.int64]:
         """Columns with room, first those whose free cell lies on most lines, then from the left; none at the end."""
         moves = np.empty(COLUMNS, np.int64)
+        return moves[: self.list_moves(moves)]
+
+    def list_moves(self, moves: npt.NDArray[np.int64]) -> int:
+        """Write ``moves()`` into an array; how many there are."""
         count = 0
         if not self.over():
             for move in range(COLUMNS):
@@ -99,7 +103,7 @@ class Board(NamedTuple):
                         k -= 1
                     moves[k] = move
                     count += 1
-        return moves[:count]
+        return count
 
     def play(self, move: int) -> "Board":
         """The position after a stone in column ``move``, which must have room."""

@@ -26,8 +26,11 @@ class BoardValue(Protocol):
     def over(self) -> bool:
         """Whether the game has ended."""
 
+    def list_moves(self, moves: npt.NDArray[np.int64]) -> int:
+        """Write the legal moves into ``moves``, the preferred among equals first; how many, 0 when the game is over."""
+
     def moves(self) -> npt.NDArray[np.int64]:
-        """Legal moves in the order of preference among equals; empty when the game is over."""
+        """The legal moves as ``list_moves`` has them; the hot loop spares itself this memory."""
 
     def play(self, move: int) -> Self:
         """The position after the legal move ``move``."""

@@ -62,13 +62,17 @@ class Board(NamedTuple):
     def moves(self) -> npt.NDArray[np.int64]:
         """Free cells, in ascending order; none if the game is over."""
         moves = np.empty(9, np.int64)
+        return moves[: self.list_moves(moves)]
+
+    def list_moves(self, moves: npt.NDArray[np.int64]) -> int:
+        """Write ``moves()`` into an array; how many there are."""
         count = 0
         if not self.over():
             for cell in range(9):
                 if not (self.first | self.second) >> cell & 1:
                     moves[count] = cell
                     count += 1
-        return moves[:count]
+        return count
 
     def play(self, move: int) -> "Board":
         """The position after a mark on the free cell ``move``."""

@@ -10,6 +10,7 @@ from rlgames.episodes import Episodes
 from rlgames.policy import boltzmann, draw_index
 from rlgames.q_table import QTable, TableAgent
 from rlgames.schedules import Constant, Numbers, Schedule
+from rlgames.views import borrowed
 
 
 class Q:
@@ -178,6 +179,7 @@ def play_games(
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float, int, int]:
     """Play a game per entry of ``temperatures`` and ``alphas``; stop after a game whose values are not finite."""
+    table = borrowed(table)
     plies = updates = first = second = games = 0
     errors = 0.0
     for k in range(len(temperatures)):

@@ -10,6 +10,7 @@ from rlgames.episodes import Episodes
 from rlgames.policy import afterstate_values, best_move, random_move
 from rlgames.schedules import Constant, Numbers, Schedule
 from rlgames.traces import Traces
+from rlgames.views import borrowed
 
 TRACES = {  # replacing, resetting
     "et": (False, False),
@@ -118,7 +119,7 @@ def play_game(
     while not board.over():
         explore = rng.random() < epsilon
         if explore:
-            move, v_next = random_move(board, rng), 0.0
+            move, v_next = random_move(board, agent.move_list, rng), 0.0
         else:
             move, v_next = best_move(agent, board)
         after = board.play(move)
@@ -144,6 +145,7 @@ def play_games(
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float, int, int]:
     """Play a game per entry of ``epsilons`` and ``lrs``; stop after a game whose values are not finite."""
+    agent = borrowed(agent)
     plies = updates = first = second = games = 0
     errors = 0.0
     for k in range(len(epsilons)):

@@ -25,4 +25,4 @@ class RandomPlayer:
             ValueError: if the game is over.
         """
         refuse_finished(board)
-        return int(random_move(board, rng))
+        return int(random_move(board, board.moves(), rng))

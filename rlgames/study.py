@@ -1,0 +1,189 @@
+"""Studies: many runs that share a results file, in which every finished run is one row.
+
+A study is a Hydra sweep with ``results=``; any launcher will do::
+
+    python -m rlgames.train -m results=table.csv optimizer=tdl,tcl_exp "seed=range(5)"
+
+What stands in the file is not run again, and a run that was stopped goes on from its last checkpoint: so the same
+command, given again, does what is missing. Several processes may do so at the same time.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+from omegaconf import DictConfig, OmegaConf
+
+from rlgames.files import write_atomically
+
+COLUMNS = (
+    "key",  # of the configuration
+    "words",  # that make the run differ from others of the study
+    "seed",
+    "status",  # finished or failed
+    "error",
+    "games",
+    "games_to_80",  # empty: never
+    "games_to_90",
+    "asymptotic",  # mean success rate over the last 200,000 games
+    "train_cpu_seconds",
+    "evaluation_cpu_seconds",
+    "commit",
+    "curve",  # games:success, with a blank between
+)
+ASYMPTOTIC = 200_000  # games, as published (Thill 2015, section 4.2.1)
+SHARED = ("seed", "results", "run_dir", "experiment", "games", "eval_every")  # words that do not name a variant
+EXTERNAL = ("results", "run_dir", "resume", "checkpoint_minutes", "checkpoint_at_evaluations", "hydra")
+
+Row = dict[str, str]
+
+
+class Results:
+    """The results file of a study.
+
+    Args:
+        path: of the csv file; made when the first row is added.
+
+    Raises:
+        ValueError: if the file is not one of these, or not readable.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser().absolute()
+        if self.path.suffix != ".csv":
+            raise ValueError(f"results is {str(path)!r}; it must be a .csv file")
+        self.rows()
+
+    def rows(self) -> list[Row]:
+        """All rows.
+
+        Raises:
+            ValueError: naming what is wrong with the file.
+        """
+        if not self.path.exists():
+            return []
+        try:
+            with self.path.open(newline="", encoding="utf-8") as file:
+                reader = csv.DictReader(file, strict=True)
+                rows = list(reader)
+        except (OSError, UnicodeError, csv.Error) as error:
+            raise ValueError(f"results {self.path} cannot be read: {error}") from error
+        if tuple(reader.fieldnames or ()) != COLUMNS or any(None in (*row, *row.values()) for row in rows):
+            raise ValueError(f"results {self.path} is not a file of results; name another one")
+        return rows
+
+    def find(self, key: str) -> Row | None:
+        """The row of the run ``key``."""
+        return next((row for row in self.rows() if row["key"] == key), None)
+
+    def add(self, row: Row) -> None:
+        """Add a row; the file is whole at any time, whoever else writes.
+
+        Raises:
+            OSError: if it cannot be written.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{self.path}.lock"):
+            rows = [old for old in self.rows() if old["key"] != row["key"]]
+            text = io.StringIO()
+            writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows([*rows, row])
+            write_atomically(self.path, text.getvalue().encode())
+
+    def folder(self, key: str) -> Path:
+        """The run folder of ``key``, beside the file."""
+        return self.path.with_suffix("") / key
+
+
+Train = Callable[[DictConfig, list[str]], dict[str, Any]]
+
+
+def run_once(cfg: DictConfig, words: list[str], train: Train) -> Row | None:
+    """Train unless the run stands in ``cfg.results``; add its row, of a run that fails too.
+
+    The checkpoints of a run that has a row are deleted: they are the large part of its folder.
+
+    Args:
+        cfg: the configuration.
+        words: of the command line.
+        train: see ``rlgames.train.train``.
+
+    Returns:
+        The row; None while another process is at it.
+
+    Raises:
+        ValueError: for a results file that is none, or what ``train`` raises.
+    """
+    results, key = Results(cfg.results), key_of(cfg)
+    folder, name = results.folder(key), " ".join([*variant(words), f"seed={cfg.seed}"])
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with FileLock(f"{folder}.lock", timeout=0):
+            row = results.find(key)
+            if row:
+                print(f"{name}: stands in {results.path.name}")
+                return row
+            named = {"key": key, "words": " ".join(variant(words)), "seed": str(cfg.seed), "games": str(cfg.games)}
+            row = dict.fromkeys(COLUMNS, "") | named | _attempt(cfg, words, train, folder)
+            results.add(row)
+            shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+            return row
+    except Timeout:
+        print(f"{name}: another process is at it")
+        return None
+
+
+def _attempt(cfg: DictConfig, words: list[str], train: Train, folder: Path) -> Row:
+    """Train in ``folder``, going on from its checkpoint if it has one; how it went."""
+    games = max((int(file.stem.split("_")[1]) for file in (folder / "checkpoints").glob("games_*.pt")), default=0)
+    begun = 0 < games < cfg.games
+    if not begun:  # stopped before the first checkpoint, or after the last one without a row: seldom, and run again
+        shutil.rmtree(folder, ignore_errors=True)
+    cfg.run_dir, cfg.resume = str(folder), str(folder) if begun else None
+    try:
+        return {"status": "finished"} | _figures(train(cfg, [*words, "run_dir=", "resume="]))
+    except Exception as error:
+        print(f"failed: {error}")
+        return {"status": "failed", "error": " ".join(str(error).split())}
+
+
+def _figures(result: dict[str, Any]) -> Row:
+    curve = result["curve"]
+    last = [success for games, success in curve if games > result["games"] - ASYMPTOTIC]
+    numbers = {
+        "games_to_80": result.get("games_to_80"),
+        "games_to_90": result.get("games_to_90"),
+        "asymptotic": round(sum(last) / len(last), 4) if last else None,
+        "train_cpu_seconds": round(result["seconds"]["cpu_seconds"], 1),
+        "evaluation_cpu_seconds": round(result["seconds"]["evaluation_cpu_seconds"], 1),
+        "commit": result["versions"]["commit"],
+        "curve": " ".join(f"{games}:{success:.4g}" for games, success in curve),
+    }
+    return {name: "" if number is None else str(number) for name, number in numbers.items()}
+
+
+def objective(figures: dict[str, Any] | None) -> float:
+    """Games to 80 %, twice the games of the run if it never got there: what a sweeper such as Optuna's makes small."""
+    if figures is None:
+        return float("inf")
+    return float(figures.get("games_to_80") or 2 * int(figures["games"]))
+
+
+def key_of(cfg: DictConfig) -> str:
+    """A short name for all that decides how a run goes: the same configuration, the same name."""
+    plain: Any = OmegaConf.to_container(cfg, resolve=True)
+    decides = {name: value for name, value in plain.items() if name not in EXTERNAL}
+    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def variant(words: Iterable[str]) -> list[str]:
+    """The words that make a variant of the study, without "+"."""
+    named = [word.lstrip("+~") for word in words]
+    return [word for word in named if word.partition("=")[0].partition(".")[0] not in SHARED]

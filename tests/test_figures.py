@@ -1,0 +1,71 @@
+"""The figures and tables of a study come from its results file alone."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rlgames.study import COLUMNS, Results
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "figures.py"
+pytest.importorskip("matplotlib")
+
+
+def row(words, seed, to_80, **more):
+    curve = " ".join(f"{games}:{min(0.9, games / 1e6):.2f}" for games in range(100_000, 1_000_001, 100_000))
+    known = {
+        "key": f"{words}{seed}",
+        "words": words,
+        "seed": str(seed),
+        "status": "finished",
+        "games": "1000000",
+        "games_to_80": str(to_80),
+        "asymptotic": "0.9",
+        "train_cpu_seconds": "100",
+        "curve": curve,
+    }
+    return dict.fromkeys(COLUMNS, "") | known | more
+
+
+def figures(*args):
+    command = [sys.executable, str(SCRIPT), *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_table_and_figures(tmp_path):
+    results = Results(tmp_path / "table.csv")
+    for seed, games in enumerate((300_000, 340_000, 380_000, 420_000, 460_000)):
+        results.add(row("optimizer=tcl_exp", seed, games))
+    for seed, games in enumerate((500_000, "", "")):
+        results.add(row("optimizer=smd", seed, games))
+    results.add(row("optimizer=k1", 0, "", status="failed", error="NaN", curve=""))
+    done = figures(tmp_path / "table.csv", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    lines = {line.split("|")[1].strip(): line for line in done.stdout.splitlines() if line.startswith("|")}
+    assert "| 340 / 380 / 420 | 324 / 382 / 432 | inside |" in lines["tcl_exp"]
+    assert "| 10,000 |" in lines["tcl_exp"]
+    assert "| never [- to -] | 500 / never / never | 287 / 317 / 349 | above |" in lines["smd"]
+    assert "0, 1 failed" in lines["k1"]
+    names = {"table.md", "table_curves.png", "table_boxes.png", "transfer_functions.png"}
+    assert {file.name for file in (tmp_path / "out").iterdir()} == names
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in (tmp_path / "out").glob("*.png"))
+
+
+def test_sensitivity(tmp_path):
+    results = Results(tmp_path / "lr.csv")
+    for lr in (0.001, 0.01, 0.1):
+        results.add(row(f"optimizer=tdl optimizer.lr={lr}", 0, 400_000))
+    done = figures(tmp_path / "lr.csv", "--over", "optimizer.lr", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["lr_sensitivity.png"]
+
+
+def test_a_file_without_runs_is_one_sentence(tmp_path):
+    done = figures(tmp_path / "none.csv")
+    assert done.returncode == 1
+    assert "does not exist or holds no runs" in done.stderr
+    (tmp_path / "foreign.csv").write_text("a,b\n1,2\n")
+    done = figures(tmp_path / "foreign.csv")
+    assert "is not a file of results" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,151 @@
+"""Studies: a row for every run, nothing run twice, nothing lost."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+from omegaconf import OmegaConf
+
+from rlgames.build import load
+from rlgames.cli import Interrupted
+from rlgames.study import Results, key_of, objective, run_once, variant
+from rlgames.train import train
+
+SMALL = [
+    *("game=tictactoe", "engine=eager", "opponent=random", "games=20", "eval_every=10"),
+    *("evaluation.first=8", "evaluation.second=0"),
+]
+
+
+def once(tmp_path, *words, by=train):
+    words = [*SMALL, f"results={tmp_path / 'table.csv'}", *words]
+    return run_once(load(*words), words, by)
+
+
+def sweep(tmp_path, *words):
+    return [sys.executable, "-m", "rlgames.train", "-m", *SMALL, f"results={tmp_path / 'table.csv'}", *words]
+
+
+def stopped(games):
+    """Training that is stopped after ``games``."""
+
+    def run(cfg, words):
+        train(OmegaConf.merge(cfg, {"games": games}), [*words, f"games={games}"])
+        raise Interrupted(15)
+
+    return run
+
+
+def never(cfg, words):
+    raise AssertionError("it must not run again")
+
+
+def test_a_finished_run_is_a_row_and_not_run_again(tmp_path):
+    row = once(tmp_path, "optimizer=tdl", "seed=3")
+    assert once(tmp_path, "optimizer=tdl", "seed=3", by=never) == row
+    assert Results(tmp_path / "table.csv").rows() == [row]
+    assert (row["seed"], row["status"], row["error"], row["games"]) == ("3", "finished", "", "20")
+    assert "optimizer=tdl" in row["words"].split()
+    points = [point.split(":") for point in row["curve"].split()]
+    assert [games for games, _ in points] == ["10", "20"]
+    assert float(row["asymptotic"]) == pytest.approx(sum(float(success) for _, success in points) / 2, abs=1e-4)
+    assert not list((tmp_path / "table" / row["key"]).glob("checkpoints"))
+    assert (tmp_path / "table" / row["key"] / "progress.csv").is_file()
+
+
+def test_a_run_that_fails_is_a_row_with_its_error(tmp_path, capsys):
+    def fail(cfg, words):
+        raise ValueError("the values became infinite\nor NaN")
+
+    row = once(tmp_path, by=fail)
+    assert (row["status"], row["error"]) == ("failed", "the values became infinite or NaN")
+    assert "failed" in capsys.readouterr().out
+    assert once(tmp_path, by=never) == row
+    assert once(tmp_path, "seed=1")["status"] == "finished"
+    assert len(Results(tmp_path / "table.csv").rows()) == 2
+
+
+def test_a_stopped_run_goes_on_from_its_checkpoint(tmp_path):
+    straight = once(tmp_path / "a", "optimizer=tcl")
+    with pytest.raises(Interrupted):
+        once(tmp_path / "b", "optimizer=tcl", by=stopped(10))
+    assert not Results(tmp_path / "b" / "table.csv").rows()
+    resumed_at = []
+
+    def watch(cfg, words):
+        resumed_at.append(cfg.resume)
+        return train(cfg, words)
+
+    row = once(tmp_path / "b", "optimizer=tcl", by=watch)
+    assert resumed_at != [None]
+    assert row["curve"] == straight["curve"]
+
+
+@pytest.mark.parametrize("games", [0, 20])
+def test_a_run_stopped_before_its_first_or_after_its_last_checkpoint_begins_again(tmp_path, games):
+    words = "optimizer=tcl", f"checkpoint_at_evaluations={bool(games)}"
+    with pytest.raises(Interrupted):
+        once(tmp_path, *words, by=stopped(games) if games else stopped(10))
+    for file in (tmp_path / "table").rglob("games_*10.pt") if not games else ():
+        file.unlink()
+    assert once(tmp_path, *words)["status"] == "finished"
+
+
+def test_keys_name_what_decides_a_run():
+    cfg = load(*SMALL)
+    for word in ("results=x.csv", "run_dir=x", "checkpoint_minutes=3", "checkpoint_at_evaluations=false"):
+        assert key_of(load(*SMALL, word)) == key_of(cfg)
+    for word in ("seed=1", "games=21", "optimizer.lr=0.5", "evaluation.first=9"):
+        assert key_of(load(*SMALL, word)) != key_of(cfg)
+    words = [
+        "+experiment=connect4_table",
+        "optimizer=tdl",
+        "seed=3",
+        "+learner.lambda_=0.5",
+        "games=5",
+        "results=x.csv",
+    ]
+    assert variant(words) == ["optimizer=tdl", "learner.lambda_=0.5"]
+
+
+def test_what_sweepers_make_small():
+    assert objective({"games_to_80": 300_000, "games": 1_000_000}) == 300_000
+    assert objective({"games_to_80": "300000", "games": "1000000"}) == 300_000
+    assert objective({"games_to_80": "", "games": "1000000"}) == objective({"games_to_80": None, "games": 10**6}) == 2e6
+    assert objective(None) == float("inf")
+
+
+@pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"\xff\xfe\x00", b'"', b"key,words\n"])
+def test_a_foreign_results_file_is_refused_and_left_alone(tmp_path, content):
+    file = tmp_path / "table.csv"
+    file.write_bytes(content)
+    with pytest.raises(ValueError, match=r"results .*table\.csv (is not a file of results|cannot be read)"):
+        once(tmp_path, by=never)
+    assert file.read_bytes() == content
+
+
+def test_a_results_file_is_a_csv_file(tmp_path):
+    with pytest.raises(ValueError, match=r"results is .*; it must be a \.csv file"):
+        Results(tmp_path / "table.txt")
+
+
+def test_two_processes_share_a_study(tmp_path):
+    command = sweep(tmp_path, "seed=0,1,2", "optimizer=tdl,tcl")
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    for process in both:
+        _, errors = process.communicate(timeout=250)
+        assert process.returncode == 0, errors
+    rows = Results(tmp_path / "table.csv").rows()
+    assert sorted((row["seed"], row["words"].split()[-1]) for row in rows) == sorted(
+        (seed, f"optimizer={rule}") for seed in "012" for rule in ("tdl", "tcl")
+    )
+    assert all(row["status"] == "finished" for row in rows)
+
+
+@pytest.mark.skipif(not find_spec("hydra_plugins.hydra_joblib_launcher"), reason="hydra-joblib-launcher is missing")
+def test_a_study_runs_side_by_side_by_joblib(tmp_path):
+    command = sweep(tmp_path, "seed=0,1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
+    assert done.returncode == 0, done.stderr
+    assert sorted(row["seed"] for row in Results(tmp_path / "table.csv").rows()) == ["0", "1"]
