@@ -12,11 +12,24 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, Self
 
-from hydra.errors import CompactHydraException, ConfigCompositionException, MissingConfigException
+from hydra.errors import (
+    CompactHydraException,
+    ConfigCompositionException,
+    MissingConfigException,
+    OverrideParseException,
+)
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from rlgames.build import CONF, did_you_mean, load
+from rlgames.usage import groups, help_text
+
+FLAGS = {  # of Hydra's command line, and how many words follow it
+    **dict.fromkeys(("--help", "-h", "--multirun", "-m", "--run", "-r", "--resolve", "--version", "--hydra-help"), 0),
+    **dict.fromkeys(("--cfg", "-c", "--package", "-p", "--info", "-i", "--config-dir", "-cd"), 1),
+    **dict.fromkeys(("--config-path", "-cp", "--config-name", "-cn", "--experimental-rerun"), 1),
+    **dict.fromkeys(("--shell-completion", "-sc"), 0),
+}
 
 
 class ReportedError(Exception):
@@ -44,9 +57,7 @@ def run(main: Callable[[], Any], config: str) -> NoReturn:
     _full_error = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("0", "")
     os.environ["HYDRA_FULL_ERROR"] = "1"  # lets errors through to us, instead of printing them in Hydra's way
     try:
-        for word in sys.argv[1:]:
-            if not word.isprintable():  # Windows line ends in a script
-                raise ValueError(f"the word {word!r} holds a character that cannot be printed")
+        check_words(sys.argv[1:], config)
         main()
     except ReportedError:
         sys.exit(1)
@@ -63,6 +74,49 @@ def run(main: Callable[[], Any], config: str) -> NoReturn:
 _full_error = False
 
 
+def check_words(words: list[str], config: str) -> None:
+    """Refuse what no program can mean, and what Hydra would answer in its own terms or not at all.
+
+    Args:
+        words: of the command line.
+        config: the program's configuration.
+
+    Raises:
+        ValueError: for a character that cannot be printed, an unknown flag, a word without "=", or one that adds or
+            removes a part.
+    """
+    values = iter(words)
+    for word in values:
+        if not word.isprintable():  # Windows line ends in a script
+            raise ValueError(f"the word {word!r} holds a character that cannot be printed")
+        if word.startswith("-"):
+            flag, equals, _ = word.partition("=")
+            if flag not in FLAGS:
+                near = "" if equals else did_you_mean(flag, [name for name in FLAGS if name.startswith("--")])
+                plain = word.lstrip("-") if equals else f"{flag.lstrip('-') or 'games'}=VALUE"
+                raise ValueError(f"{word} does not exist{near}; words are written without dashes: {plain}")
+            if FLAGS[flag] and not equals:
+                next(values, None)
+        else:
+            _check_word(word, config)
+
+
+def _check_word(word: str, config: str) -> None:
+    key, equals, value = word.lstrip("+").partition("=")
+    if word.startswith("~"):
+        raise ValueError(f"{word}: no part can be taken away; {word[1:]}=NAME puts another in its place")
+    if not equals:
+        raise ValueError(f"{word!r} is no word=value; write {key}=VALUE, or --help for all words")
+    names = groups(config)
+    if key in names and value in ("null", "None"):
+        files = sorted(file.stem for file in (CONF / key).glob("*.yaml"))
+        raise ValueError(f"{key} is null; allowed are {', '.join(files)}")
+    if word.startswith("+") and key in names:
+        raise ValueError(f"{word} needs no plus: {key}={value}")
+    if word.startswith("+") and key.partition(".")[0] not in (*load(config=config), "experiment", "hydra"):
+        raise ValueError(_unknown(key, config))
+
+
 def report(error: Exception, config: str = "train", run: str = "") -> None:
     """Tell the user on stderr: an error of theirs in one sentence, a bug with its traceback.
 
@@ -75,30 +129,6 @@ def report(error: Exception, config: str = "train", run: str = "") -> None:
         traceback.print_exception(error)
     else:
         print(f"error: {run}{sentence(error, config)}", file=sys.stderr)
-
-
-def help_text(config: str, words: list[str]) -> str:
-    """What the program ``config`` understands, and the values that ``words`` give; ten times as fast as Hydra's."""
-    cfg = load(*words, config=config)
-    groups = [(folder.name, sorted(file.stem for file in folder.glob("*.yaml"))) for folder in sorted(CONF.iterdir())]
-    choices = [
-        f"  {'' if name in cfg else '+'}{name}={'|'.join(files)}"
-        for name, files in groups
-        if files and (name in cfg or (name == "experiment" and config == "train"))
-    ]
-    return "\n".join(
-        [
-            f"python -m rlgames.{config} [word=value ...]",
-            "",
-            "Words with a choice of files:",
-            *choices,
-            "",
-            "All values; change any of them by its dotted path, for instance evaluation.first=1000:",
-            *(f"  {line}" for line in OmegaConf.to_yaml(cfg).splitlines()),
-            "",
-            "-m and values with commas run every combination; --cfg job shows the values and stops.",
-        ]
-    )
 
 
 def is_expected(error: BaseException) -> bool:
@@ -122,6 +152,10 @@ def sentence(error: BaseException, config: str = "train") -> str:
         group, _, name = error.missing_cfg_file.rpartition("/")
         options = list(error.options or sorted(file.stem for file in (CONF / group).glob("*.yaml")))
         text = f"{group}={name!r} does not exist{did_you_mean(name, options)}; allowed are {', '.join(options)}"
+    elif isinstance(error, OverrideParseException):
+        text = f"{error.override} cannot be read; values with blanks, brackets, commas or = need quotes of their own"
+    elif isinstance(error, MissingMandatoryValue):
+        text = f"{getattr(error, 'full_key', None) or 'a word'} is missing; --help shows what it may be"
     elif isinstance(error, ConfigCompositionException):
         unknown = re.match(r"Could not (?:override|append|delete).*?'([^']+)'", text)
         text = _unknown(unknown[1], config) if unknown else text
@@ -132,13 +166,24 @@ def sentence(error: BaseException, config: str = "train") -> str:
 
 def _unknown(key: str, config: str) -> str:
     """A sentence on what may stand instead of the unknown dotted ``key``."""
-    parent, _, name = key.lstrip("+~").rpartition(".")
-    chosen = [word for word in sys.argv[1:] if (CONF / f"{word.lstrip('+').replace('=', '/', 1)}.yaml").is_file()]
-    cfg = load(*chosen, config=config)
+    plain = key.lstrip("+~")
+    if f"+{plain}" in groups(config):
+        word = next((word for word in sys.argv[1:] if word.partition("=")[0] == plain), f"{plain}=NAME")
+        return f"{plain} is added with a plus: +{word}"
+    parent, _, name = plain.rpartition(".")
+    words = (word for word in sys.argv[1:] if word.partition("=")[0] != key)
+    chosen = [word for word in words if (CONF / f"{word.lstrip('+').replace('=', '/', 1)}.yaml").is_file()]
+    try:
+        cfg = load(*chosen, config=config)
+    except CompactHydraException:  # of another wrong word
+        cfg = load(config=config)
     node = OmegaConf.select(cfg, parent) if parent else cfg
     if not isinstance(node, DictConfig):
+        if parent.rpartition(".")[2] in (OmegaConf.select(cfg, parent.rpartition(".")[0]) or cfg):
+            return f"{key} does not exist; {parent} is {node}, with nothing below it"
         return f"{key} does not exist, nor does {parent}{did_you_mean(parent, map(str, cfg))}"
-    names = [str(k) for k in node if not str(k).startswith("_")]
+    parts = [] if parent else [group for group in groups(config) if group not in cfg and group[0] != "+"]
+    names = [*(str(k) for k in node if not str(k).startswith("_")), *parts]
     return f"{key} does not exist{did_you_mean(name, names)}; {parent or 'this program'} has {', '.join(names)}"
 
 

@@ -144,7 +144,7 @@ def compile_function(function: Callable[..., Any]) -> Any:
     The compiled code is kept per text of the whole package and of the user's rules, because numba by itself only looks
     at the file of the entry point.
     """
-    return _compile(function, _cache_folder())
+    return _compile(function, cache_folder())
 
 
 @functools.cache
@@ -171,7 +171,7 @@ def depends_on(cls: type) -> None:
     _user_sources[f"{cls.__module__}.{cls.__qualname__}"] = file.read_bytes() if file.is_file() else b"".join(code)
 
 
-def _cache_folder() -> str | None:
+def cache_folder() -> str | None:
     """Folder for machine code, named after the texts it came from; None where nothing can be written."""
     texts = b"".join(text for _, text in sorted(_user_sources.items()))
     return _writable_folder(hashlib.sha256(_package_texts() + texts).hexdigest()[:16])

@@ -6,12 +6,13 @@ from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from rlgames import cli
 from rlgames.build import CONF, check
 from rlgames.files import write_atomically
-from rlgames.train import assemble, build_evaluation
+from rlgames.lineup import chosen_run, restore
+from rlgames.train import build_evaluation
 
 
 def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
@@ -31,14 +32,11 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     """
     import numpy as np
 
-    from rlgames import checkpoint, records
+    from rlgames import records
     from rlgames.players import GreedyPlayer
 
     check(cfg)
-    saved = checkpoint.load(cfg.checkpoint)
-    saved_cfg = OmegaConf.create(saved["config"])
-    saved_cfg.update(engine=cfg.engine, device=cfg.device)
-    player = assemble(saved_cfg, saved)
+    _, saved, saved_cfg, player = restore(chosen_run(cfg), cfg.engine, cfg.device)
     named = {word.lstrip("+").partition("=")[0].partition(".")[0] for word in words or []}
     if "evaluation" not in named and saved_cfg.evaluation._target_ != cfg.evaluation._target_:
         cfg.evaluation = saved_cfg.evaluation
@@ -56,11 +54,12 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
 def main(cfg: DictConfig) -> None:
     """Evaluate with the configuration of the command line."""
     try:
+        cfg.checkpoint = chosen_run(cfg)
         result = evaluate(cfg, list(HydraConfig.get().overrides.task))
     except Exception as error:
         cli.report(error, "evaluate")
         sys.exit(1)
-    print(f"{result['games']:,} games of training")
+    print(f"{result['games']:,} games of training, {cfg.checkpoint}")
     print(result["report"])
 
 

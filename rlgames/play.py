@@ -1,20 +1,30 @@
 """Play against a saved agent in the terminal: ``python -m rlgames.play checkpoint=runs/tictactoe/2026-01-31_12-00-00``.
 
+With ``against=random`` (minimax, perfect, another checkpoint) the agent plays a match that you watch.
 Ends with status 0 after "quit" or the end of the input (Ctrl-D), with 130 after Ctrl-C.
 """
 
 import sys
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import hydra
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from rlgames import cli
-from rlgames.build import CONF, build, check
-from rlgames.train import assemble
+from rlgames.build import CONF, check
+from rlgames.lineup import chosen_run, player, restore, seats
+from rlgames.terminal import ask, colours, picture
 
-HELP = "a move, hint, undo, new, quit"
+COMMANDS = {
+    "hint": "the move that the agent would make",
+    "perfect": "what perfect play says of every move",
+    "values": "show or hide each move's value for you (-1 lost, +1 won) and how likely the agent would play it",
+    "undo": "take back your last move",
+    "swap": "change sides",
+    "new": "begin a new game",
+    "help": "this list",
+    "quit": "end",
+}
 SIDES = {"first": 1, "second": -1}
 
 
@@ -32,6 +42,11 @@ class Thoughts(NamedTuple):
     values: list[float]
     probabilities: list[float]
     best: int
+
+    def notes(self) -> dict[int, str]:
+        """Value and probability of each move as text."""
+        numbers = zip(self.moves, self.values, self.probabilities, strict=True)
+        return {move: f"{value:+.2f} {100 * p:.0f}%" for move, value, p in numbers}
 
 
 class Opponent:
@@ -74,23 +89,6 @@ class Opponent:
         return thoughts.best if self.greedy else thoughts.moves[draw_index(np.array(thoughts.probabilities), self.rng)]
 
 
-def picture(game: Any, board: Any, thoughts: Thoughts | None = None) -> str:
-    """The board for people: stones, labels of the moves, and what the agent thinks of them."""
-    notes = {}
-    if thoughts:
-        numbers = zip(thoughts.moves, thoughts.values, thoughts.probabilities, strict=True)
-        notes = {move: f"{value:+.2f} {100 * p:3.0f}%" for move, value, p in numbers}
-    inside = game.n_moves == game.n_cells  # else a move is a column
-    rows = []
-    for cells, stones in zip(game.grid.tolist(), game.cells(board).tolist(), strict=True):
-        free = [f"{game.labels[cell]} {notes.get(cell, '')}" if inside else "." for cell in cells]
-        rows.append([" XO"[stone] if stone else text for stone, text in zip(stones, free, strict=True)])
-    if not inside:
-        rows += [list(game.labels), [notes.get(move, "") for move in range(game.n_moves)] if notes else []]
-    width = 2 + max(len(text) for row in rows for text in row)
-    return "\n".join("".join(text.ljust(width) for text in row).rstrip() for row in rows if row)
-
-
 class Table:
     """A person and the agent at a board; reads from stdin and prints.
 
@@ -99,6 +97,9 @@ class Table:
         opponent: the agent.
         human: +1 or -1, the side of the person.
         show: whether the board shows what the agent thinks.
+
+    Attributes:
+        boards: the positions of the game so far.
     """
 
     def __init__(self, game: Any, opponent: Opponent, human: int, show: bool = True) -> None:
@@ -108,46 +109,68 @@ class Table:
     def play(self) -> None:
         """Play until the person quits or the input ends."""
         while True:
-            board = self.boards[-1]
-            if not board.over() and board.player() != self.human:
-                move = self.opponent.move(board)
-                print(f"the agent plays {self.game.labels[move]}")
-                self.boards.append(board.play(move))
-                continue
-            thoughts = self.opponent.think(board) if self.show and not board.over() else None
-            print(f"\n{picture(self.game, board, thoughts)}\n")
-            if board.over():
-                print({self.human: "you win", 0: "a draw", -self.human: "the agent wins"}[board.winner()])
-            word = ask(f"{'XO'[self.human < 0]}: ")
+            self._answer()
+            self._draw()
+            word = ask(self._prompt())
             while word is not None and not self._do(word):
-                word = ask(f"{'XO'[self.human < 0]}: ")
+                word = ask(self._prompt())
             if word is None:
                 return
 
+    def _answer(self) -> None:
+        """Let the agent move if it is its turn."""
+        board = self.boards[-1]
+        if not board.over() and board.player() != self.human:
+            move = self.opponent.move(board)
+            print(f"the agent plays {self.game.labels[move]}")
+            self.boards.append(board.play(move))
+
+    def _draw(self) -> None:
+        board = self.boards[-1]
+        notes = self.opponent.think(board).notes() if self.show and not board.over() else None
+        before = self.boards[max(0, len(self.boards) - 3)]
+        print(f"\n{picture(self.game, board, notes, before, colours())}\n")
+        if board.over():
+            print({self.human: "you win", 0: "a draw", -self.human: "the agent wins"}[board.winner()])
+
+    def _prompt(self) -> str:
+        return f"{'XO'[self.human < 0]}: "
+
     def _do(self, word: str) -> bool:
-        """Do what ``word`` says; False, after an explanation, if the board has not changed."""
+        """Do what ``word`` says; False, after an answer, if there is nothing new to draw."""
         board = self.boards[-1]
         if word == "new":
             self.boards = [self.game.board]
         elif word == "undo":
             return self._undo()
+        elif word == "swap":
+            self.human = -self.human
+        elif word == "values":
+            self.show = not self.show
+        elif word in ("help", "?"):
+            print("\n".join(f"  {name:<8} {what}" for name, what in {"a move": self._moves(), **COMMANDS}.items()))
+            return False
         elif board.over():
             print("the game is over; type undo, new or quit")
             return False
-        elif word == "hint":
-            best = self.opponent.think(board).best
-            print(f"hint: {self.game.labels[best]}")
+        elif word in ("hint", "perfect"):
+            print(self._hint() if word == "hint" else perfect_hint(self.game, board))
             return False
         else:
             return self._move(word)
         return True
 
+    def _hint(self) -> str:
+        return f"hint: {self.game.labels[self.opponent.think(self.boards[-1]).best]}"
+
+    def _moves(self) -> str:
+        return " ".join(self.game.labels[move] for move in sorted(self.boards[-1].moves().tolist())) or "none left"
+
     def _move(self, word: str) -> bool:
         board, labels = self.boards[-1], list(self.game.labels)
-        free = sorted(board.moves().tolist())
-        if word not in labels or labels.index(word) not in free:
+        if word not in labels or labels.index(word) not in board.moves():
             what = "no move" if word not in labels else "not free"
-            print(f"{word[:20]!r} is {what}; moves are {' '.join(labels[move] for move in free)}; or type {HELP[8:]}")
+            print(f"{word[:20]!r} is {what}; moves are {self._moves()}; or type {', '.join(COMMANDS)}")
             return False
         self.boards.append(board.play(labels.index(word)))
         return True
@@ -162,65 +185,82 @@ class Table:
         return True
 
 
-def ask(prompt: str) -> str | None:
-    """A word from the person, small letters; None for quit and at the end of the input."""
+def perfect_hint(game: Any, board: Any) -> str:
+    """Which moves win, draw and lose by perfect play; or why that cannot be said."""
     try:
-        word = input(prompt).strip().lower()
-    except EOFError:
-        print()
-        return None
-    return None if word in ("quit", "q", "exit") else word
+        solver = player("perfect", game)
+    except ValueError as error:
+        return str(error)
+    results: dict[str, list[str]] = {"win": [], "draw": [], "lose": []}
+    for move in sorted(board.moves().tolist()):
+        after = board.play(move)
+        value = after.winner() * board.player() if after.over() else -solver.solve(after).value
+        results["win" if value > 0 else "lose" if value < 0 else "draw"].append(game.labels[move])
+    return "perfect play: " + "; ".join(f"{name} {' '.join(moves)}" for name, moves in results.items() if moves)
 
 
 def ask_side() -> int | None:
     """The side the person chooses; None to quit."""
     while True:
         word = ask("do you move first or second? ")
-        if word is None or word in SIDES:
-            return SIDES[word] if word else None
+        if word is None:
+            return None
+        for side, name in enumerate(SIDES, start=1):
+            if word and (name.startswith(word) or word == str(side)):
+                return SIDES[name]
         print(f"{word[:20]!r} is no side; type first, second or quit")
 
 
-def newest_run(cfg: DictConfig) -> Path:
-    """The run folder of the game of ``cfg`` under runs/ that was written last.
+def watch(game: Any, first: Any, second: Any, seed: int) -> None:
+    """Show a match between two of ``rlgames.lineup.Seat``."""
+    import numpy as np
+
+    from rlgames.evaluation import play
+
+    board = game.board
+    moves, _ = play(first.player, second.player, board, np.random.default_rng(seed))
+    print(f"\n{picture(game, board, colour=colours())}")
+    for move in moves:
+        seat, before, board = first if board.player() > 0 else second, board, board.play(move)
+        print(f"\n{seat.name} plays {game.labels[move]}\n{picture(game, board, None, before, colours())}")
+    result = {1: f"{first.name} wins", 0: "a draw", -1: f"{second.name} wins"}[board.winner()]
+    print(f"\n{result} after {board.ply} plies: {''.join(game.labels[move] for move in moves)}")
+
+
+def check_board(game: Any, path: str) -> None:
+    """Refuse a game whose board this program cannot draw.
 
     Raises:
-        ValueError: if there is none.
+        ValueError: naming the game.
     """
-    if "game" not in cfg:
-        raise ValueError("name checkpoint=..., or game=tictactoe or game=connect4 for the newest run of that game")
-    game = build(cfg, "game").name
-    files = sorted(Path("runs", game).glob("*/checkpoints/*.pt"), key=lambda file: file.stat().st_mtime)
-    if not files:
-        raise ValueError(f"there is no checkpoint under runs/{game}; train one: python -m rlgames.train game={game}")
-    return files[-1].parents[1]
+    if not hasattr(game, "grid"):
+        raise ValueError(f"{game.name} is played in a chess program, with python -m rlgames.uci checkpoint={path}")
 
 
 def play(cfg: DictConfig) -> None:
-    """Let a person play against the agent of ``cfg.checkpoint``.
+    """Let a person, or the player ``cfg.against``, play against the agent of ``cfg.checkpoint``.
 
     Raises:
         ValueError: if the checkpoint cannot be read or the configuration makes no sense.
     """
-    from rlgames import checkpoint
-
     check(cfg)
     if cfg.side not in (None, *SIDES):
         raise ValueError(f"side is {cfg.side!r}; it must be first or second")
-    path = newest_run(cfg) if cfg.checkpoint is None else cfg.checkpoint
-    saved = checkpoint.load(path)
-    saved_cfg = OmegaConf.create(saved["config"])
-    saved_cfg.update(engine=cfg.engine, device=cfg.device)
-    player = assemble(saved_cfg, saved)
-    if not hasattr(player.game, "grid"):
-        raise ValueError(
-            f"{player.game.name} is played in a chess program, with python -m rlgames.uci checkpoint={path}"
-        )
-    opponent = Opponent(player, cfg.temperature, cfg.greedy, cfg.seed)
-    print(f"{player.game.name}: an agent of {saved['games']:,} games, {path}. Type {HELP}.")
+    path = chosen_run(cfg)
+    if cfg.against is not None:
+        game, (one, other) = seats([path, str(cfg.against)], None, cfg.depth, cfg.engine, cfg.device)
+        check_board(game, path)
+        print(f"{game.name}: {one.name} ({one.description}) against {other.name}")
+        watch(game, *((one, other) if cfg.side != "second" else (other, one)), cfg.seed)
+        return
+    agent = restore(path, cfg.engine, cfg.device)
+    check_board(agent.player.game, path)
+    opponent = Opponent(agent.player, cfg.temperature, cfg.greedy, cfg.seed)
+    game = agent.player.game
+    print(f"{game.name}: an agent ({agent.description}), {path}. Type a move, or {', '.join(COMMANDS)}.")
     side = ask_side() if cfg.side is None else SIDES[cfg.side]
     if side is not None:
-        Table(player.game, opponent, side, cfg.show).play()
+        Table(game, opponent, side, cfg.show).play()
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="play")

@@ -13,14 +13,10 @@ import time
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
-from torch.utils.tensorboard import SummaryWriter
-from torch.utils.tensorboard.summary import hparams
 
 from rlgames.files import write_atomically
 from rlgames.optim import StepSize
@@ -153,72 +149,6 @@ def games_to(level: float, rows: list[Row], key: str) -> int | None:
         if sorted(padded[k : k + 3])[1] >= level:
             return int(games)
     return None
-
-
-class Dashboard:
-    """TensorBoard events of a run; steps are games.
-
-    Args:
-        folder: the run folder.
-        games: games played before; what a former process wrote about later games is hidden from the dashboards.
-    """
-
-    def __init__(self, folder: Path, games: int) -> None:
-        self._writer = SummaryWriter(str(folder), purge_step=games + 1 if games else None)
-
-    def scalars(self, games: int, numbers: Mapping[str, Any]) -> None:
-        """Log ``numbers``; what is not a number is left out."""
-        for tag, number in numbers.items():
-            if isinstance(number, int | float) and math.isfinite(number):
-                self._writer.add_scalar(tag, number, games)
-
-    def text(self, games: int, tag: str, text: str) -> None:
-        """Log ``text`` as it stands."""
-        indented = "    " + text.replace("\n", "\n    ")  # markdown for: leave it as it is
-        self._writer.add_text(tag, indented, games)
-
-    def show(self, games: int, figures: Mapping[str, Any]) -> None:
-        """Log numbers as scalars, texts as they stand, and arrays (uint8 ``[height, width, 3]``) as pictures."""
-        self.scalars(games, {f"learner/{tag}": figure for tag, figure in figures.items()})
-        for tag, figure in figures.items():
-            if isinstance(figure, str):
-                self.text(games, tag, figure)
-            elif isinstance(figure, np.ndarray):
-                self._writer.add_image(f"learner/{tag}", figure, games, dataformats="HWC")
-
-    def step_sizes(self, games: int, step_sizes: torch.Tensor) -> None:
-        """Log effective step sizes: their histogram, median, and 5 and 95 % quantiles."""
-        if len(step_sizes):
-            self._writer.add_histogram("optimizer/step_size", step_sizes, games)
-            for percent in (5, 50, 95):
-                quantile = float(torch.quantile(step_sizes.double(), percent / 100))
-                self.scalars(games, {f"optimizer/step_size_{percent}": quantile})
-
-    def hparams(self, games: int, cfg: DictConfig, numbers: Mapping[str, float]) -> None:
-        """Log the configuration and the final ``numbers`` for the table of runs, in the events of this run."""
-        values = {key: value if isinstance(value, int | float | str) else str(value) for key, value in _leaves(cfg)}
-        metrics = {f"hparam/{name}": number for name, number in numbers.items()}
-        for summary in hparams(values, metrics):  # type: ignore[no-untyped-call]
-            self._writer._get_file_writer().add_summary(summary)  # type: ignore[no-untyped-call]
-        self.scalars(games, metrics)
-
-    def flush(self) -> None:
-        """Bring everything to the disk."""
-        self._writer.flush()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._writer.close()
-
-
-def _leaves(cfg: DictConfig, prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for name, value in ((str(key), value) for key, value in cfg.items()):
-        if isinstance(value, DictConfig):
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
 
 
 def rule_numbers(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[str, float]:

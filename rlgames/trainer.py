@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlgames import checkpoint, records
 from rlgames.agents import Batched, Fused
 from rlgames.cli import Interrupted, Interruptible
+from rlgames.dashboard import Dashboard, thoughts
 from rlgames.episodes import Episodes
 from rlgames.files import write_atomically
 from rlgames.players import GreedyPlayer
@@ -88,7 +89,8 @@ class Trainer:
     def run(self) -> dict[str, Any]:
         """Play the games that are left; return what result.json holds. Raises what ``rlgames.train.train`` says."""
         with ExitStack() as stack:
-            self.dashboard = stack.enter_context(records.Dashboard(self.folder, self.progress.games))
+            self.dashboard = stack.enter_context(Dashboard(self.folder, self.progress.games))
+            self.dashboard.begin(self.progress.games, self.cfg)
             self.signals = stack.enter_context(Interruptible())
             if hasattr(self.player.learner, "open_folder"):
                 self.player.learner.open_folder(self.folder, self.progress.games)
@@ -175,6 +177,10 @@ class Trainer:
         self.dashboard.step_sizes(p.games, records.step_sizes(self.player.optimizer))
         self.dashboard.text(p.games, "sample_game", self.evaluation.sample(greedy, rng))
         self.dashboard.show(p.games, self.player.learner.look(self.player.agent, p.games))
+        if hasattr(
+            self.player.game, "grid"
+        ):  # else it is not for these pictures, and the learner's look may hold its own
+            self.dashboard.picture(p.games, "boards", thoughts(self.player, greedy, rng))
         self.dashboard.flush()
         self.bar.print(f"{p.games:>11,} games: {self.evaluation.headline(p.rows[-1])}")
 
@@ -200,8 +206,7 @@ class Trainer:
         p = self.progress
         result = self._write_result(status)
         if status == "finished":
-            last = {name: number for name, number in p.rows[-1].items() if name.startswith("success")}
-            self.dashboard.hparams(p.games, self.cfg, last)
+            self.dashboard.hparams(p.games, self.cfg, p.rows[-1])
         row = p.rows[-1] if p.rows else {}
         levels = [f"{level} %: {_count(result[f'games_to_{level}'])}" for level in self.evaluation.levels]
         headline = self.evaluation.headline(row)

@@ -42,6 +42,17 @@ BAD = {
     "nonsense.lr=1": ["nonsense.lr does not exist"],
     "optimizer=sgd,tcl": ["Ambiguous value", "--multirun"],
     "+experiment=unknown": ["experiment='unknown' does not exist"],
+    "experiment=tictactoe_q": ["added with a plus: +experiment=tictactoe_q"],
+    "+foo=3": ["foo does not exist", "eval_every"],
+    "+game=tictactoe": ["needs no plus: game=tictactoe"],
+    "~optimizer": ["no part can be taken away"],
+    "game=null": ["game is null; allowed are connect4, tictactoe"],
+    "games": ["'games' is no word=value; write games=VALUE"],
+    "--games=3": ["without dashes: games=3"],
+    "--multrun": ["did you mean --multirun?"],
+    "optimizer=idbd=3": ["optimizer=idbd=3 cannot be read", "quotes"],
+    "optimizer.lr=[": ["optimizer.lr=[ cannot be read"],
+    "optimizer.lr.x=3": ["optimizer.lr.x does not exist; optimizer.lr is"],
     "games=0": ["games is 0"],
     "games=many": ["games is 'many'", "whole number"],
     "games=10\r": [r"'games=10\r'"],
@@ -104,12 +115,28 @@ def test_bad_input_that_needs_more_words(cli_run, tmp_path, words, parts):
         assert part in err
 
 
-@pytest.mark.parametrize("words", [["checkpoint=nowhere"], [], ["checkpoint=x", "engine=batched"], ["chekpoint=x"]])
-def test_bad_input_of_evaluate(cli_run, words):
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["checkpoint=nowhere"], "nowhere"),
+        ([], "no checkpoint under runs/; train one"),
+        (["checkpoint=x", "engine=batched"], "engine"),
+        (["chekpoint=x"], "did you mean checkpoint?"),
+        (["experiment=tictactoe_q"], "experiment does not exist"),
+    ],
+)
+def test_bad_input_of_evaluate(cli_run, words, part):
     status, _, err = cli_run(*words, program=evaluate_module, config="evaluate")
     assert status == 1
     assert err.count("\n") == 1
     assert err.startswith("error: ")
+    assert part in err
+
+
+@pytest.mark.parametrize("word", ["experiment=x", "nonsense=1"])
+def test_an_error_with_another_error_beside_it_is_still_one_sentence(cli_run, word):
+    status, _, err = cli_run("optimizer=nothing", word)
+    assert (status, err.count("\n")) == (1, 1)
 
 
 def test_a_bug_shows_its_traceback(cli_run, monkeypatch):
@@ -138,8 +165,18 @@ def test_evaluate_prints_a_line_per_protocol(cli_run):
     words = ["checkpoint=run", "engine=eager", "opponent=random", "evaluation.first=2", "evaluation.second=2"]
     status, out, _ = cli_run(*words, program=evaluate_module, config="evaluate")
     assert status == 0
-    assert out.startswith("12 games of training\n")
+    assert out.startswith("12 games of training, run\n")
     assert out.count("plies") == 2
+
+
+def test_evaluate_takes_the_newest_run(cli_run):
+    assert cli_run(*QUICK)[0] == 0
+    words = ["engine=eager", "opponent=random", "evaluation.first=2", "evaluation.second=0"]
+    for word in ([], ["game=tictactoe"]):
+        assert cli_run(*word, *words, program=evaluate_module, config="evaluate")[0] == 0
+    status, _, err = cli_run("game=connect4", *words, program=evaluate_module, config="evaluate")
+    assert status == 1
+    assert "no checkpoint of connect4" in err
 
 
 def test_a_run_without_run_dir_gets_a_dated_folder(cli_run, tmp_path):

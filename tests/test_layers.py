@@ -27,6 +27,7 @@ ALLOWED = {
     "learners": SHARED | {"q_table", "search_agent"},  # the rest they are handed
     "players": {"compiled", "policy", "search", "features"},
     "evaluation": {"players"},
+    "ratings": set(),
     "exhaustive": {"players", "evaluation"},
     # chess between engines
     "elo": {"evaluation"},
@@ -53,10 +54,25 @@ ALLOWED = {
     "match": None,
     "suite": None,
     "uci": None,
+    "tournament": None,
+    "lineup": None,
+    "terminal": set(),
+    "raster": set(),
+    "dashboard": None,
+    "notebook": None,
+    "usage": None,
+    "info": None,
+    "__main__": set(),
 }
-PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {"build", "progress"}
-HYDRA = {"build", "cli", "train", "evaluate", "play", "match", "suite", "uci"}
-OMEGACONF = HYDRA | {"trainer", "checkpoint", "records", "study"}
+PROGRAM = {part for part, allowed in ALLOWED.items() if allowed is None} | {
+    "build",
+    "progress",
+    "terminal",
+    "raster",
+    "__main__",
+}
+HYDRA = {"build", "cli", "usage", "train", "evaluate", "play", "tournament", "match", "suite", "uci"}
+OMEGACONF = HYDRA | {"trainer", "checkpoint", "records", "study", "dashboard", "lineup"}
 
 
 def part(file):

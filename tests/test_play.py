@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,7 +10,9 @@ import pytest
 from rlgames.build import load
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
-from rlgames.play import Opponent, Table, Thoughts, picture, play
+from rlgames.lineup import newest_run
+from rlgames.play import Opponent, Table, Thoughts, ask_side, perfect_hint, play
+from rlgames.terminal import picture
 from rlgames.train import assemble, train
 
 GAMES = {"tictactoe": TicTacToe(), "connect4": Connect4()}
@@ -55,7 +58,7 @@ BAD = ["", "8", "0", "-1", "3.0", "３", "abc", "1 2", "9" * 1000]
 def test_what_is_no_move_is_answered_and_changes_nothing(table, word):
     boards, out = table("connect4", 1, word)
     assert boards == [Connect4.board]
-    assert "is no move; moves are 1 2 3 4 5 6 7; or type hint, undo, new, quit" in out
+    assert "is no move; moves are 1 2 3 4 5 6 7; or type hint, perfect, values, undo, swap, new, help, quit" in out
     assert all(len(line) < 120 for line in out.splitlines())
 
 
@@ -120,12 +123,94 @@ def test_end_of_a_game_and_new_game(table):
 def test_pictures():
     thoughts = Thoughts([1, 2], [0.5, -0.25], [0.75, 0.25], 1)
     board = GAMES["tictactoe"].play("1")
-    rows = picture(GAMES["tictactoe"], board, thoughts).splitlines()
+    rows = picture(GAMES["tictactoe"], board, thoughts.notes()).splitlines()
     assert rows[0].split() == ["X", "2", "+0.50", "75%", "3", "-0.25", "25%"]
     assert rows[2].split() == ["7", "8", "9"]
     rows = picture(GAMES["connect4"], GAMES["connect4"].play("43")).splitlines()
     assert rows[-2].split() == [".", ".", "O", "X", ".", ".", "."]
     assert rows[-1].split() == list("1234567")
+    rows = picture(GAMES["connect4"], Connect4.board, {3: "+0.50 75%", 6: "-1.00 25%"}).splitlines()
+    assert [row.split() for row in rows[-3:]] == [list("1234567"), ["+0.50", "-1.00"], ["75%", "25%"]]
+    assert rows[-3].index("4") == rows[-2].index("+0.50") == rows[-1].index("75%")
+
+
+def test_colours_mark_the_sides_and_the_new_stone_only_where_asked_for():
+    game, board = GAMES["connect4"], GAMES["connect4"].play("43")
+    assert "\x1b" not in picture(game, board)
+    text = picture(game, board, before=game.play("4"), colour=True)
+    assert "\x1b[93mX\x1b[0m" in text
+    assert "\x1b[91m\x1b[1mO\x1b[0m" in text
+    plain = re.sub(r"\x1b\[\d+m", "", text)
+    assert [line.rstrip() for line in plain.splitlines()] == picture(game, board).splitlines()
+
+
+def test_values_are_shown_on_request(table):
+    _, out = table("connect4", 1)
+    assert "%" in out
+    _, out = table("connect4", 1, "values")
+    assert out.count("%") == 7  # the first picture only
+
+
+def test_swap_changes_sides_and_the_agent_moves(table):
+    boards, out = table("tictactoe", 1, "swap")
+    assert len(boards) == 2
+    assert "the agent plays" in out
+
+
+def test_help_lists_the_moves_and_commands(table):
+    _, out = table("tictactoe", 1, "help")
+    for word in ("1 2 3 4 5 6 7 8 9", "hint", "perfect", "undo", "swap"):
+        assert word in out
+
+
+def test_perfect_hints_of_tic_tac_toe():
+    game = GAMES["tictactoe"]
+    assert perfect_hint(game, game.play("12")) == "perfect play: win 4 5 7; draw 3 6 8 9"
+    assert perfect_hint(game, game.play("1524")) == "perfect play: win 3; draw 6; lose 7 8 9"
+    assert perfect_hint(game, game.play("1245")) == "perfect play: win 7; draw 8; lose 3 6 9"
+
+
+def test_perfect_hints_of_connect4():
+    pytest.importorskip("bitbully")
+    game = GAMES["connect4"]
+    assert perfect_hint(game, game.board) == "perfect play: win 4; draw 3 5; lose 1 2 6 7"
+    assert perfect_hint(game, game.play("414141")) == "perfect play: win 1 4; lose 2 3 5 6 7"
+
+
+def test_without_the_library_the_hint_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "bitbully", None)
+    monkeypatch.setitem(sys.modules, "bitbully.bitbully_core", None)
+    hint = perfect_hint(GAMES["connect4"], Connect4.board)
+    assert "python -m pip install bitbully" in hint
+    assert "\n" not in hint
+
+
+@pytest.mark.parametrize(
+    ("words", "side"), [(["first"], 1), (["S"], -1), (["2"], -1), (["third", "", "f"], 1), (["q"], None)]
+)
+def test_the_side_is_asked_until_it_is_one(monkeypatch, words, side):
+    typed = iter(words)
+    monkeypatch.setattr("builtins.input", lambda _: next(typed))
+    assert ask_side() == side
+
+
+@pytest.mark.parametrize("against", ["random", "minimax", "perfect", "runs/tictactoe/a"])
+def test_a_match_to_watch(run_folder, monkeypatch, capsys, against):
+    monkeypatch.chdir(run_folder)
+    play(load("checkpoint=runs/tictactoe/a", f"against={against}", config="play"))
+    out = capsys.readouterr().out
+    assert f"against {against}" in out
+    result = out.splitlines()[-1]
+    assert re.search(r"(wins|a draw) after (\d) plies: (\d+)", result)
+    assert GAMES["tictactoe"].play(result.split(": ")[1]).over()
+    assert out.count("\n\n") >= int(re.search(r"after (\d)", result)[1])
+
+
+def test_the_newest_run_is_found(run_folder, monkeypatch):
+    monkeypatch.chdir(run_folder)
+    assert str(newest_run()) == str(newest_run("tictactoe")) == "runs/tictactoe/a"
+    with pytest.raises(ValueError, match="no checkpoint of connect4 under runs/; train one: "):
+        newest_run("connect4")
 
 
 @pytest.mark.parametrize(
@@ -134,8 +219,8 @@ def test_pictures():
         (["side=third"], "side is 'third'"),
         (["temperature=0"], "temperature is 0"),
         (["checkpoint=nowhere"], "nowhere"),
-        (["checkpoint=null"], "name checkpoint"),
-        (["checkpoint=null", "game=connect4"], "no checkpoint under runs/connect4"),
+        (["checkpoint=null", "game=connect4"], "no checkpoint of connect4 under runs/"),
+        (["against=perfec"], "'perfec' is no player .did you mean perfect"),
     ],
 )
 def test_bad_words(run_folder, monkeypatch, words, says):

@@ -67,6 +67,11 @@ class Batched:
                 f"engine=batched has no meaning for {name}, whose weights share one number ({numbers}) that every game "
                 f"would change at the same time; use engine=fused or another optimizer"
             )
+        if getattr(optimizer, "looks_ahead", False):
+            raise ValueError(
+                f"engine=batched does not show the next position to {type(optimizer).__name__}, which looks ahead; "
+                f"use engine=fused or another optimizer"
+            )
         self.network, self.device, self._mean = network, device, combine == "mean"
         self.features = network.features.tensors(device)
         self._original, self._rows = optimizer, torch.from_numpy(network.features.rows)
@@ -173,7 +178,9 @@ class Batched:
         delta, slope = delta.unsqueeze(1), look.slope.unsqueeze(1)
         if isinstance(self._optimizer, StepSize):
             e = x if self._optimizer.cross_entropy else slope * x
-            self._learn_by_rule(self._optimizer, look, first, lanes, Transition(delta, slope, x, e, 0.0))
+            self._learn_by_rule(
+                self._optimizer, look, first, lanes, Transition(delta, slope, x, e, x_next=0.0, decay=0.0, sum=0.0)
+            )
         else:
             self._learn_by_gradient(look, lanes, -delta * slope * x)
 

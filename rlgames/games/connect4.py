@@ -22,7 +22,6 @@ import torch
 from torch import Tensor
 
 from rlgames.compiled import compilable, value
-from rlgames.games.drawing import discs
 from rlgames.games.game import Game
 
 COLUMNS, ROWS = 7, 6
@@ -69,7 +68,7 @@ class Board(NamedTuple):
 
     def _repr_svg_(self) -> str:
         """The board as a picture, for notebooks."""
-        return discs(Connect4().cells(self), Connect4.labels)
+        return Connect4().picture(self).svg()
 
     def player(self) -> int:
         """+1 if the first player is to move, -1 if the second."""

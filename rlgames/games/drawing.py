@@ -1,65 +1,182 @@
-"""Boards as pictures (SVG), for notebooks and dashboards."""
+"""Boards as pictures, for notebooks and dashboards: a picture is a list of shapes, in pixels from the top left."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 CELL = 40  # pixels
-FIRST, SECOND, FREE, BOARD = "#f5c518", "#d43d2a", "#ffffff", "#2b5fb8"
+FIRST, SECOND, FREE, BOARD, INK, MARK = "#f5c518", "#d43d2a", "#ffffff", "#2b5fb8", "#888888", "#e83e8c"
+GOOD, BAD = (46, 160, 67), (212, 61, 42)  # red, green and blue of a won and of a lost move
 
 
-def discs(cells: npt.NDArray[np.int8], labels: str) -> str:
+class Rect(NamedTuple):
+    """A filled rectangle with round corners."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    fill: str
+    radius: float = 0
+
+    def moved(self, x: float, y: float) -> "Rect":
+        """The same, further to the right and down."""
+        return self._replace(x=self.x + x, y=self.y + y)
+
+    def svg(self) -> str:
+        """As an SVG element."""
+        size = f'x="{self.x:g}" y="{self.y:g}" width="{self.width:g}" height="{self.height:g}"'
+        return f'<rect {size} rx="{self.radius:g}" fill="{self.fill}"/>'
+
+
+class Circle(NamedTuple):
+    """A circle, filled or drawn with a line of some width."""
+
+    x: float
+    y: float
+    r: float
+    fill: str = "none"
+    stroke: str = "none"
+    width: float = 0
+
+    def moved(self, x: float, y: float) -> "Circle":
+        """The same, further to the right and down."""
+        return self._replace(x=self.x + x, y=self.y + y)
+
+    def svg(self) -> str:
+        """As an SVG element."""
+        line = f' stroke="{self.stroke}" stroke-width="{self.width:g}"' if self.width else ""
+        return f'<circle cx="{self.x:g}" cy="{self.y:g}" r="{self.r:g}" fill="{self.fill}"{line}/>'
+
+
+class Line(NamedTuple):
+    """A line between two points."""
+
+    x: float
+    y: float
+    x2: float
+    y2: float
+    stroke: str = INK
+    width: float = 1
+
+    def moved(self, x: float, y: float) -> "Line":
+        """The same, further to the right and down."""
+        return self._replace(x=self.x + x, y=self.y + y, x2=self.x2 + x, y2=self.y2 + y)
+
+    def svg(self) -> str:
+        """As an SVG element."""
+        ends = f'x1="{self.x:g}" y1="{self.y:g}" x2="{self.x2:g}" y2="{self.y2:g}"'
+        return f'<line {ends} stroke="{self.stroke}" stroke-width="{self.width:g}"/>'
+
+
+class Text(NamedTuple):
+    """Text, its middle at a point."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 14
+    fill: str = INK
+
+    def moved(self, x: float, y: float) -> "Text":
+        """The same, further to the right and down."""
+        return self._replace(x=self.x + x, y=self.y + y)
+
+    def svg(self) -> str:
+        """As an SVG element."""
+        font = f'text-anchor="middle" dy=".35em" font-family="sans-serif" font-size="{self.size:g}"'
+        return f'<text x="{self.x:g}" y="{self.y:g}" {font} fill="{self.fill}">{escape(self.text)}</text>'
+
+
+Shape = Rect | Circle | Line | Text
+
+
+class Picture(NamedTuple):
+    """Shapes on a transparent ground of ``width`` times ``height`` pixels; notebooks show it as it is."""
+
+    width: float
+    height: float
+    shapes: Sequence[Shape]
+
+    def svg(self) -> str:
+        """The picture as SVG."""
+        size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
+        return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(s.svg() for s in self.shapes)}</svg>'
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+
+def row(pictures: Iterable[Picture], titles: Iterable[str] = (), gap: float = CELL / 2) -> Picture:
+    """``pictures`` side by side, with ``titles`` above them, as far as there are some."""
+    pictures, titles = list(pictures), list(titles)
+    top = CELL * 0.6 if titles else 0.0
+    shapes: list[Shape] = []
+    x = 0.0
+    for k, picture in enumerate(pictures):
+        shapes += [shape.moved(x, top) for shape in picture.shapes]
+        shapes += [Text(x + picture.width / 2, top / 2, title, 12) for title in titles[k : k + 1]]
+        x += picture.width + gap
+    return Picture(max(0.0, x - gap), top + max((picture.height for picture in pictures), default=0.0), shapes)
+
+
+def discs(cells: npt.NDArray[np.int8], labels: str, values: Mapping[int, float] | None = None) -> Picture:
     """Round stones in the holes of a board, with a label under each column.
 
     Args:
         cells: ``[rows, columns]``, top row first: 0 free, 1 first, 2 second player.
         labels: one character per column.
+        values: of moves, from -1 (lost) to +1 (won), by column; shown under the labels.
     """
     rows, columns = cells.shape
-    circles = [
-        f'<circle cx="{CELL * (column + 0.5):g}" cy="{CELL * (row + 0.5):g}" r="{CELL * 0.4:g}"'
-        f' fill="{(FREE, FIRST, SECOND)[cells[row, column]]}"/>'
-        for row in range(rows)
-        for column in range(columns)
-    ]
-    board = f'<rect width="{CELL * columns}" height="{CELL * rows}" rx="6" fill="{BOARD}"/>'
-    return _picture(columns, rows + 0.5, [board, *circles, *_labels(labels, rows + 0.25)])
+    shapes: list[Shape] = [Rect(0, 0, CELL * columns, CELL * rows, BOARD, 6)]
+    for r in range(rows):
+        for c in range(columns):
+            shapes.append(Circle(CELL * (c + 0.5), CELL * (r + 0.5), CELL * 0.4, (FREE, FIRST, SECOND)[cells[r, c]]))
+    shapes += [Text(CELL * (c + 0.5), CELL * (rows + 0.25), label) for c, label in enumerate(labels)]
+    for c, value in (values or {}).items():
+        shapes += _value(CELL * c, CELL * (rows + 0.5), CELL / 2, value)
+    return Picture(CELL * columns, CELL * (rows + (1 if values else 0.5)), shapes)
 
 
-def marks(cells: npt.NDArray[np.int8], labels: str) -> str:
+def marks(cells: npt.NDArray[np.int8], labels: str, values: Mapping[int, float] | None = None) -> Picture:
     """Crosses and noughts on a ruled board, the labels of free cells inside.
 
     Args:
         cells: ``[rows, columns]``, top row first: 0 free, 1 first (cross), 2 second player (nought).
         labels: one character per cell, row by row.
+        values: of moves, from -1 (lost) to +1 (won), by cell; shown in place of the labels.
     """
     rows, columns = cells.shape
-    lines = [f'<path d="M{CELL * k} 0V{CELL * rows}" stroke="#888"/>' for k in range(1, columns)]
-    lines += [f'<path d="M0 {CELL * k}H{CELL * columns}" stroke="#888"/>' for k in range(1, rows)]
-    shapes = []
-    for row in range(rows):
-        for column in range(columns):
-            x, y, r = CELL * (column + 0.5), CELL * (row + 0.5), CELL * 0.3
-            if cells[row, column] == 1:
-                cross = f"M{x - r:g} {y - r:g}l{2 * r:g} {2 * r:g}M{x + r:g} {y - r:g}l{-2 * r:g} {2 * r:g}"
-                shapes.append(f'<path d="{cross}" stroke="{SECOND}" stroke-width="4"/>')
-            elif cells[row, column] == 2:
-                shapes.append(
-                    f'<circle cx="{x:g}" cy="{y:g}" r="{r:g}" fill="none" stroke="{BOARD}" stroke-width="4"/>'
-                )
-            else:
-                shapes += _labels(labels[row * columns + column], row + 0.5, column)
-    return _picture(columns, rows, lines + shapes)
+    shapes: list[Shape] = []
+    for cell, value in (values or {}).items():
+        shapes += _value(CELL * (cell % columns), CELL * (cell // columns), CELL, value)
+    shapes += [Line(CELL * k, 0, CELL * k, CELL * rows) for k in range(1, columns)]
+    shapes += [Line(0, CELL * k, CELL * columns, CELL * k) for k in range(1, rows)]
+    for r in range(rows):
+        for c in range(columns):
+            x, y, d = CELL * (c + 0.5), CELL * (r + 0.5), CELL * 0.3
+            if cells[r, c] == 1:
+                shapes += [Line(x - d, y - d, x + d, y + d, SECOND, 4), Line(x - d, y + d, x + d, y - d, SECOND, 4)]
+            elif cells[r, c] == 2:
+                shapes.append(Circle(x, y, d, stroke=BOARD, width=4))
+            elif r * columns + c not in (values or {}):
+                shapes.append(Text(x, y, labels[r * columns + c]))
+    return Picture(CELL * columns, CELL * rows, shapes)
 
 
-def _labels(labels: str, row: float, first: int = 0) -> list[str]:
-    return [
-        f'<text x="{CELL * (column + 0.5):g}" y="{CELL * row:g}" dy=".35em" text-anchor="middle"'
-        f' font-family="sans-serif" font-size="14" fill="#888">{label}</text>'
-        for column, label in enumerate(labels, first)
-    ]
+def marked(picture: Picture, cells: Iterable[tuple[int, int]]) -> Picture:
+    """``picture`` of a board with a ring in each of ``cells`` (row from the top, column)."""
+    rings = [Circle(CELL * (c + 0.5), CELL * (r + 0.5), CELL * 0.4, stroke=MARK, width=4) for r, c in cells]
+    return picture._replace(shapes=[*picture.shapes, *rings])
 
 
-def _picture(columns: float, rows: float, shapes: list[str]) -> str:
-    width, height = CELL * columns, CELL * rows
-    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(shapes)}</svg>'
+def _value(x: float, y: float, height: float, value: float) -> list[Shape]:
+    """The value of a move on a ground that is the greener the better, and the redder the worse, it is."""
+    strength = min(1.0, abs(value))
+    shade = (round(255 + strength * (c - 255)) for c in (GOOD if value > 0 else BAD))
+    ground = Rect(x + 1, y + 1, CELL - 2, height - 2, "#{:02x}{:02x}{:02x}".format(*shade), 3)
+    return [ground, Text(x + CELL / 2, y + height / 2, f"{value:+.2f}", 11, "#000000" if strength < 0.7 else "#ffffff")]

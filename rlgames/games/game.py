@@ -1,13 +1,15 @@
 """What a game must offer: a board as a value with compiled methods, and a class that describes it to all others."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+
+from rlgames.games.drawing import Picture, discs, marked, marks
 
 
 class BoardValue(Protocol):
@@ -116,6 +118,18 @@ class Game(ABC, Generic[B]):
     @abstractmethod
     def text(self, board: B) -> str:
         """The board as text, with the labels of the moves."""
+
+    def picture(self, board: B, values: Mapping[int, float] | None = None, cells: Iterable[int] = ()) -> Picture:
+        """The board as a picture, which notebooks show.
+
+        Args:
+            board: the position.
+            values: of moves, from -1 (lost) to +1 (won) for the player to move.
+            cells: to mark, such as those of an n-tuple.
+        """
+        draw = marks if self.n_moves == self.n_cells else discs
+        places = (np.argwhere(self.grid == cell)[0] for cell in cells)
+        return marked(draw(self.cells(board), self.labels, values), [(int(row), int(column)) for row, column in places])
 
     def play(self, moves: str | Iterable[int], board: B | None = None) -> B:
         """Play ``moves`` (labels such as "4435", or integers) from ``board`` (the start position).

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from rlgames.compiled import compilable, value
-from rlgames.games.drawing import marks
 from rlgames.games.game import Game
 
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
@@ -46,7 +45,7 @@ class Board(NamedTuple):
 
     def _repr_svg_(self) -> str:
         """The board as a picture, for notebooks."""
-        return marks(TicTacToe().cells(self), TicTacToe.labels)
+        return TicTacToe().picture(self).svg()
 
     def player(self) -> int:
         """+1 if the first player is to move, -1 if the second."""

@@ -1,0 +1,14 @@
+"""What there is to run: ``python -m rlgames``."""
+
+PROGRAMS = {
+    "train": "learn a game by self-play: python -m rlgames.train game=tictactoe",
+    "evaluate": "measure an agent against an opponent: python -m rlgames.evaluate checkpoint=runs/...",
+    "play": "play against an agent in the terminal, or watch one: python -m rlgames.play",
+    "tournament": "every player against every other: python -m rlgames.tournament runs/... random minimax",
+    "info": "versions, devices, caches and missing extras: python -m rlgames.info",
+}
+
+if __name__ == "__main__":
+    sentence = "games -> features -> network -> learner -> optimizer -> trainer -> evaluation"
+    programs = [f"  rlgames.{name:<11} {what}" for name, what in PROGRAMS.items()]
+    print("\n".join([sentence, "", *programs, "", "each answers --help"]))

@@ -1,0 +1,113 @@
+"""What is installed here, what is missing, and where things are kept: ``python -m rlgames.info``."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+# Optional extras: what each is for, and what it installs (as in pyproject.toml).
+EXTRAS = {
+    "solver": ("perfect play in Connect-4 (AGPL)", ["bitbully==0.0.79"]),
+    "chess": ("chess files and engines (GPL)", ["chess>=1.11,<2"]),
+    "plots": ("learning curves and tables of a study", ["matplotlib>=3.8", "scipy>=1.11"]),
+    "sweep": ("runs of a sweep side by side", ["hydra-joblib-launcher>=1.2,<2"]),
+    "slurm": ("runs on a Slurm cluster", ["hydra-submitit-launcher>=1.2,<2"]),
+    "ray": ("runs on a Ray cluster", ["hydra-ray-launcher>=1.2,<2"]),
+    "optuna": ("search for hyper-parameters", ["hydra-optuna-sweeper>=1.2,<2"]),
+    "notebooks": ("the notebooks and the board to click on", ["jupyterlab>=4", "ipywidgets>=8", "matplotlib>=3.8"]),
+}
+
+
+def missing(requirements: list[str]) -> list[str]:
+    """Those of ``requirements`` whose package is not installed."""
+    return [requirement for requirement in requirements if _version(_package(requirement)) is None]
+
+
+def _package(requirement: str) -> str:
+    return requirement.split("=")[0].rstrip("<>~!")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def extras() -> list[str]:
+    """A line for each extra: the versions that are installed, or the command that installs what is missing."""
+    lines = []
+    for name, (purpose, requirements) in EXTRAS.items():
+        lacking = missing(requirements)
+        found = ", ".join(f"{p} {_version(p)}" for p in map(_package, requirements) if _version(p))
+        install = f"missing; python -m pip install {' '.join(repr(word) for word in lacking)}" if lacking else found
+        lines.append(f"  {name:<10} {purpose}: {install}")
+    return lines
+
+
+def devices() -> str:
+    """Where tensors can be: the CPU and CUDA devices."""
+    import torch
+
+    cuda = [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"cpu ({cores} cores, torch uses {torch.get_num_threads()}), {', '.join(cuda) or 'no CUDA device'}"
+
+
+def compiled() -> str:
+    """The disk cache of machine code: where, and whether it serves this version's sources."""
+    from rlgames.compiled import cache_folder
+
+    folder = cache_folder()
+    if folder is None:
+        return "no folder can be written; every process compiles anew (set NUMBA_CACHE_DIR to a folder)"
+    kept, size = _count(Path(folder).rglob("*.nbc"))
+    older, older_size = _count(
+        file for other in Path(folder).parent.iterdir() if other != Path(folder) for file in other.rglob("*.nbc")
+    )
+    state = f"{kept} functions, {size:.1f} MB" if kept else "empty, the first run compiles (half a minute)"
+    left = f"; {older} of other versions, {older_size:.1f} MB, may be deleted" if older else ""
+    return f"{folder}: {state}{left}"
+
+
+def _count(files: Iterable[Path]) -> tuple[int, float]:
+    """How many there are, and their megabytes."""
+    sizes = [file.stat().st_size for file in files]
+    return len(sizes), sum(sizes) / 1e6
+
+
+def report() -> str:
+    """All of it."""
+    from rlgames import __version__
+    from rlgames.build import CONF
+    from rlgames.players.solved import cache_folder as solved_folder
+    from rlgames.records import versions
+
+    found = versions()
+    commit = f" ({found.pop('commit')})" if found.get("commit") else ""
+    names = [f"{name} {number}" for name, number in found.items() if name not in ("python", "rlgames") and number]
+    solved = solved_folder() / "connect4-solved-1.sqlite"
+    size = f"{solved.stat().st_size / 1e6:.1f} MB" if solved.is_file() else "none yet"
+    return "\n".join(
+        [
+            f"rlgames {__version__}{commit}, Python {found['python']}, {platform.platform()}",
+            f"packages: {', '.join(names)}",
+            f"devices: {devices()}",
+            f"configuration: {CONF}",
+            f"compiled code: {compiled()}",
+            f"solved positions: {solved}: {size}",
+            "extras:",
+            *extras(),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    if {"--help", "-h"} & set(sys.argv[1:]):
+        print("python -m rlgames.info\n\nPrints versions, devices, caches and missing extras; takes no words.")
+    elif sys.argv[1:]:
+        sys.exit(f"error: rlgames.info takes no words, but got {' '.join(sys.argv[1:])}")
+    else:
+        print(report())

@@ -1,0 +1,171 @@
+"""Players by name: random, minimax, perfect, or the trained agent of a run folder or checkpoint."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from omegaconf import DictConfig, OmegaConf
+
+from rlgames.build import build, did_you_mean
+
+# torch, numpy and numba are imported where they are needed: --help answers at once.
+
+NAMES = ("random", "minimax", "perfect")
+PERFECT_CELLS = 9  # on so few cells a minimax search to the end is quick, and perfect
+
+
+class Restored(NamedTuple):
+    """A saved agent.
+
+    Attributes:
+        path: what it was read from.
+        saved: the checkpoint.
+        cfg: its configuration, with the engine and device asked for.
+        player: see ``rlgames.train.Learning``.
+    """
+
+    path: str
+    saved: dict[str, Any]
+    cfg: DictConfig
+    player: Any
+
+    @property
+    def description(self) -> str:
+        """Such as "TCLEXP, 500,000 games"."""
+        optimizer = self.player.optimizer
+        return f"{type(optimizer or self.player.learner).__name__}, {self.saved['games']:,} games"
+
+
+def restore(path: str | Path, engine: str = "eager", device: str = "cpu") -> Restored:
+    """Read the agent of a run folder or checkpoint.
+
+    Raises:
+        ValueError: if it cannot be read or built.
+    """
+    from rlgames import checkpoint
+    from rlgames.train import assemble
+
+    saved = checkpoint.load(path)
+    cfg = OmegaConf.create(saved["config"])
+    cfg.update(engine=engine, device=device)
+    return Restored(str(path), saved, cfg, assemble(cfg, saved))
+
+
+def newest_run(game: str | None = None) -> Path:
+    """The run folder under runs/ whose checkpoint was written last.
+
+    Args:
+        game: only runs of this game; None: of any.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    files = sorted(Path("runs").glob("**/checkpoints/*.pt"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for file in files:
+        if game is None or _game_of(file.parents[1]) == game:
+            return file.parents[1]
+    train = f"python -m rlgames.train{f' game={game}' if game else ''}"
+    raise ValueError(f"there is no checkpoint{f' of {game}' if game else ''} under runs/; train one: {train}")
+
+
+def _game_of(folder: Path) -> str:
+    """The game that the run in ``folder`` learns; empty if it does not say."""
+    try:
+        target = str(OmegaConf.load(folder / "config.yaml").game._target_)
+    except (OSError, AttributeError):
+        return ""
+    return target.rpartition(".")[0].rpartition(".")[2]
+
+
+def chosen_run(cfg: DictConfig) -> str:
+    """``cfg.checkpoint``, or the newest run, of the game of ``cfg`` if it names one.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    if cfg.checkpoint is not None:
+        return str(cfg.checkpoint)
+    return str(newest_run(build(cfg, "game").name if cfg.get("game") else None))
+
+
+def player(name: str, game: Any, depth: int = 8) -> Any:
+    """The player of that ``name``: random, minimax (which looks ``depth`` plies ahead) or perfect.
+
+    Raises:
+        ValueError: if there is no such player, or no perfect player of ``game``.
+    """
+    from rlgames.players import Minimax, Perfect, RandomPlayer
+
+    if name == "random":
+        return RandomPlayer(game)
+    if name == "minimax":
+        return Minimax(game, depth)
+    if name != "perfect":
+        raise ValueError(
+            f"{name!r} is no player{did_you_mean(name, NAMES)}; players are {', '.join(NAMES)}, run folders"
+        )
+    if game.n_cells <= PERFECT_CELLS:
+        return Minimax(game, game.n_cells)
+    try:
+        return Perfect(game)
+    except ImportError as error:
+        from rlgames.info import EXTRAS
+
+        install = f"python -m pip install {EXTRAS['solver'][1][0]}"
+        raise ValueError(f"perfect play of {game.name} needs the library bitbully: {install}") from error
+
+
+class Seat(NamedTuple):
+    """Who takes part in a match.
+
+    Attributes:
+        name: as it was asked for.
+        description: what it is.
+        player: chooses the moves.
+    """
+
+    name: str
+    description: str
+    player: Any
+
+
+def seats(
+    names: list[str], game: Any = None, depth: int = 8, engine: str = "eager", device: str = "cpu"
+) -> tuple[Any, list[Seat]]:
+    """The game of the players with ``names``, and the players.
+
+    Args:
+        names: of ``NAMES``, run folders or checkpoints.
+        game: which to play if no checkpoint says it.
+        depth: of minimax.
+        engine: of agents.
+        device: of agents.
+
+    Raises:
+        ValueError: for unknown players, agents of different games, or if nothing says which game it is.
+    """
+    from rlgames.players import GreedyPlayer
+
+    agents = {name: restore(_existing(name), engine, device) for name in names if name not in NAMES}
+    games = {agent.player.game.name: agent.player.game for agent in agents.values()}
+    if game is not None:
+        games[game.name] = game
+    if len(games) > 1:
+        raise ValueError(f"players of one game are needed, but these are of {' and '.join(games)}")
+    if not games:
+        raise ValueError("name the game, such as game=connect4, or an agent: runs/...")
+    game = next(iter(games.values()))
+    found = []
+    for name in names:
+        if name in agents:
+            found.append(Seat(name, agents[name].description, GreedyPlayer(agents[name].player.agent)))
+        else:
+            one = player(name, game, depth)
+            found.append(Seat(name, f"{one.depth} plies" if name == "minimax" else "", one))
+    return game, found
+
+
+def _existing(name: str) -> str:
+    if not Path(name).expanduser().exists():
+        near = did_you_mean(name, NAMES)
+        raise ValueError(f"{name!r} is no player{near}; players are {', '.join(NAMES)}, and run folders or checkpoints")
+    return name

@@ -1,0 +1,57 @@
+"""Elo numbers of many players from the points they made against one another."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+POINTS_PER_UNIT = 400 / math.log(10)  # Elo points of one unit of the logistic function's argument
+PRIOR = 1.0  # drawn games between each two players who met; without them who wins every game would be infinitely strong
+
+Table = npt.NDArray[np.floating[Any]]
+
+
+class Rating(NamedTuple):
+    """How strong a player is.
+
+    Attributes:
+        elo: relative to the mean of all players.
+        low, high: 95 % interval.
+    """
+
+    elo: float
+    low: float
+    high: float
+
+
+def ratings(points: Table, games: Table) -> list[Rating]:
+    """The most probable Elo numbers: P(i beats j) = 1 / (1 + 10^((R_j - R_i) / 400)), a draw being half a win.
+
+    This is the model of Bradley and Terry (1952) with one more drawn game between each two players as a prior, by
+    Newton's method. The interval is that of the normal distribution with the curvature at the maximum; games count as
+    independent, and draws make it a little too wide.
+
+    Args:
+        points: of player i against player j, ``[n, n]``: a win 1, a draw 1/2.
+        games: between them, ``[n, n]``, symmetric.
+
+    Raises:
+        ValueError: if the players did not meet, at least in chains.
+    """
+    met = games > 0
+    if not (np.linalg.matrix_power(met + np.eye(len(games)), len(games)) > 0).all():
+        raise ValueError("ratings need games that connect all players")
+    points, games = points + PRIOR / 2 * met, games + PRIOR * met
+    strengths = np.zeros(len(games))
+    for _ in range(1000):
+        chance = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
+        spread = games * chance * (1 - chance)
+        covariance = np.linalg.pinv(np.diag(spread.sum(1)) - spread, hermitian=True)
+        step = covariance @ (points - games * chance).sum(1)
+        strengths += step / max(1.0, np.abs(step).max())  # far from the maximum a full step may go too far
+        if np.abs(step).max() < 1e-10:
+            break
+    half = 1.96 * np.sqrt(np.diag(covariance))
+    bounds = (strengths, strengths - half, strengths + half)
+    return [Rating(*map(float, row)) for row in POINTS_PER_UNIT * np.stack(bounds, 1)]

@@ -1,0 +1,166 @@
+"""Every player against every other: ``python -m rlgames.tournament runs/connect4/A random minimax perfect``."""
+
+import json
+import sys
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import hydra
+from omegaconf import DictConfig
+
+from rlgames import cli
+from rlgames.build import CONF, build, check
+from rlgames.lineup import NAMES, Seat, seats
+
+# torch, numpy and numba are imported where they are needed: --help answers at once.
+
+
+class Standing(NamedTuple):
+    """Result of a tournament.
+
+    Attributes:
+        names, descriptions: of the players, the strongest first.
+        ratings: their ``rlgames.ratings.Rating``.
+        wins: of player i against player j, ``[n][n]``.
+        games: between them, ``[n][n]``.
+    """
+
+    names: list[str]
+    descriptions: list[str]
+    ratings: list[Any]
+    wins: list[list[int]]
+    games: list[list[int]]
+
+    def points(self, i: int, j: int) -> float:
+        """Points of player i against player j: a win 1, a draw 1/2."""
+        return self.wins[i][j] + (self.games[i][j] - self.wins[i][j] - self.wins[j][i]) / 2
+
+
+def opening(board: Any, plies: int, rng: Any) -> Any:
+    """A board after ``plies`` random moves that have not ended the game."""
+    from rlgames.players.player import draw_lots
+
+    while True:
+        start = board
+        for _ in range(plies):
+            if start.over():
+                break
+            start = start.play(draw_lots(start.moves().tolist(), rng))
+        if not start.over():
+            return start
+
+
+def tournament(
+    game: Any, players: list[Seat], matches: int, plies: int, rng: Any, report: Any = lambda text: None
+) -> Standing:
+    """Let every player meet every other.
+
+    Each opening is played twice, with both sides, so that nobody profits from a good one.
+
+    Args:
+        game: the game.
+        players: at least two.
+        matches: of each two, an even number.
+        plies: of the openings.
+        rng: source of all randomness.
+        report: is told each result in words.
+    """
+    import numpy as np
+
+    from rlgames.evaluation import play
+    from rlgames.ratings import ratings
+
+    n = len(players)
+    wins = np.zeros((n, n), np.int64)
+    games = np.zeros((n, n), np.int64)
+    for i, j in combinations(range(n), 2):
+        for _ in range(matches // 2):
+            start = opening(game.board, plies, rng)
+            for first, second in ((i, j), (j, i)):
+                winner = play(players[first].player, players[second].player, start, rng)[1].winner()
+                wins[first, second] += winner > 0
+                wins[second, first] += winner < 0
+                games[i, j] = games[j, i] = games[i, j] + 1
+        won, lost = wins[i, j], wins[j, i]
+        report(f"{players[i].name} - {players[j].name}: {won} won, {games[i, j] - won - lost} drawn, {lost} lost")
+    found = ratings(wins + (games - wins - wins.T) / 2, games.astype(np.float64))
+    order = sorted(range(n), key=lambda k: -found[k].elo)
+    names, descriptions, _ = zip(*(players[k] for k in order), strict=True)
+    square = np.ix_(order, order)
+    return Standing(
+        list(names), list(descriptions), [found[k] for k in order], wins[square].tolist(), games[square].tolist()
+    )
+
+
+def table(standing: Standing) -> str:
+    """The result for people; points in percent."""
+    n = len(standing.names)
+    lines = [f"      Elo  95 % interval  {''.join(f'{k + 1:>6}' for k in range(n))}  player"]
+    for i, (name, what, rating) in enumerate(zip(*standing[:3], strict=True)):
+        shares = ("" if i == j else f"{100 * standing.points(i, j) / standing.games[i][j]:.0f} %" for j in range(n))
+        interval = f"[{rating.low:+.0f}, {rating.high:+.0f}]"
+        points = "".join(f"{share:>6}" for share in shares)
+        lines.append(f"{i + 1:>2}  {rating.elo:+5.0f}  {interval:<15}{points}  {name}{f' ({what})' if what else ''}")
+    return "\n".join([*lines, "Elo relative to the mean; in percent the points against the player of that number"])
+
+
+def run(cfg: DictConfig) -> Standing:
+    """Play the tournament of ``cfg`` and print its table.
+
+    Raises:
+        ValueError: if the configuration makes no sense.
+        OSError: if the file ``cfg.json`` cannot be written.
+    """
+    import numpy as np
+
+    from rlgames.files import write_atomically
+
+    check(cfg)
+    names = [str(name) for name in cfg.players]
+    if len(names) < 2:
+        raise ValueError(
+            f"a tournament needs two players or more: {', '.join(NAMES)}, and run folders such as runs/..."
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"a player is named twice: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
+    if type(cfg.matches) is not int or cfg.matches < 2 or cfg.matches % 2:
+        raise ValueError(f"matches is {cfg.matches!r}; it must be an even number of at least 2")
+    if type(cfg.depth) is not int or cfg.depth < 1:
+        raise ValueError(f"depth is {cfg.depth!r}; it must be a whole number of at least 1")
+    game = build(cfg, "game") if cfg.get("game") else None
+    game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device)
+    if type(cfg.opening) is not int or not 0 <= cfg.opening < game.n_cells // 2:
+        raise ValueError(f"opening is {cfg.opening!r}; it must be a whole number below {game.n_cells // 2}")
+    print(f"{game.name}: {cfg.matches} matches of each two of {len(players)} players", flush=True)
+    standing = tournament(
+        game, players, cfg.matches, cfg.opening, np.random.default_rng(cfg.seed), lambda text: print(text, flush=True)
+    )
+    print(table(standing))
+    if cfg.json is not None:
+        content = {**standing._asdict(), "ratings": [rating._asdict() for rating in standing.ratings]}
+        write_atomically(Path(cfg.json).expanduser(), (json.dumps(content, indent=2) + "\n").encode())
+    return standing
+
+
+def named_players(words: list[str]) -> list[str]:
+    """``words`` with those that have no "=" gathered in one: ``players=[...]``."""
+    players = [word for word in words if "=" not in word and not word.startswith(("-", "~"))]
+    quoted = ",".join(f'"{word}"' for word in players)
+    rest = [word for word in words if word not in players]
+    return [*rest, f"players=[{quoted}]"] if players else words
+
+
+@hydra.main(version_base="1.3", config_path=str(CONF), config_name="tournament")
+def main(cfg: DictConfig) -> None:
+    """Play the tournament of the command line."""
+    try:
+        run(cfg)
+    except Exception as error:
+        cli.report(error, "tournament")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    sys.argv[1:] = named_players(sys.argv[1:])
+    cli.run(main, "tournament")
