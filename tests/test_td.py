@@ -25,6 +25,7 @@ class Recorder:
 
     def __init__(self, script=(), output="tanh"):
         self.script, self.output, self.rows, self.calls, self.lrs = list(script), output, [], [], []
+        self.ahead = []
         self.move_list = np.empty(9, np.int64)
 
     def sums(self, board, moves):
@@ -38,9 +39,10 @@ class Recorder:
     def begin(self):
         self.calls.append(("begin",))
 
-    def learn(self, board, target):
+    def learn(self, board, target, after, gamma):
         self.calls.append(("learn", board))
         self.rows.append((board, target))
+        self.ahead.append((after, gamma))
         return 0.25
 
     def explored(self, board):
@@ -99,6 +101,12 @@ def test_targets_are_the_next_value_and_at_the_end_the_reward(game, script, rewa
     values = [board.player() * (1 + board.ply / 100) / 2 for board in boards[:-1]]
     assert [target for _, target in agent.rows] == pytest.approx([*values, reward])
     assert tuple(episodes) == (1, len(script), len(script), len(script) / 4, reward > 0, reward < 0)
+
+
+def test_the_next_board_comes_with_its_share_of_the_target():
+    agent, _ = record(CONNECT4, FIRST_WINS, gamma=0.9)
+    plies = range(1, len(FIRST_WINS) + 1)
+    assert agent.ahead == [(CONNECT4.play(FIRST_WINS[:n]), 0.9 if n < len(FIRST_WINS) else 0.0) for n in plies]
 
 
 @pytest.mark.parametrize(("game", "script", "reward"), GAMES)

@@ -72,6 +72,12 @@ class Batched:
                 f"engine=batched does not show the next position to {type(optimizer).__name__}, which looks ahead; "
                 f"use engine=fused or another optimizer"
             )
+        if getattr(optimizer, "transient", ()):
+            name = type(optimizer).__name__
+            raise ValueError(
+                f"engine=batched has no meaning for {name}, which keeps traces of its own with the weights that all "
+                f"games share; use engine=fused or another optimizer"
+            )
         self.network, self.device, self._mean = network, device, combine == "mean"
         self.features = network.features.tensors(device)
         self._original, self._rows = optimizer, torch.from_numpy(network.features.rows)
