@@ -37,7 +37,11 @@ def rules():
         yield file.stem, get_class(node["_target_"]), {str(k): v for k, v in node.items() if not str(k).startswith("_")}
 
 
-RULES = {name: (cls, hyper) for name, cls, hyper in rules() if not getattr(cls, "shared", ())}
+def can_be_batched(cls):
+    return not any(getattr(cls, name, ()) for name in ("shared", "looks_ahead", "transient"))
+
+
+RULES = {name: (cls, hyper) for name, cls, hyper in rules() if can_be_batched(cls)}
 UNITS = {name: getattr(cls, "units", ("tanh", "sigmoid")) for name, (cls, _) in RULES.items()}
 CASES = [("connect4", name, unit) for name, units in UNITS.items() for unit in units]
 CASES += [("tictactoe", name, units[0]) for name, units in UNITS.items()]  # symmetric boards

@@ -74,8 +74,9 @@ def test_evaluation_is_that_of_the_fused_agent(quick):
 
 
 BAD = [
-    (["optimizer=swift_td"], "engine=batched has no meaning for SwiftTD, which keeps traces of its own"),
     (["optimizer=alpha_bounds"], "engine=batched has no meaning for AlphaBounds, whose weights share one number"),
+    (["optimizer=auto_tidbd"], "engine=batched has no meaning for AutoTIDBD, which looks at the next position"),
+    (["optimizer=swift_td"], "engine=batched has no meaning for SwiftTD, which looks at the next position or keeps"),
     (["learner=q", "game=tictactoe"], "engine=batched plays learner=td, not Q"),
     (["learner.lambda_=0.5", "learner.traces=rr"], "knows learner.traces=et and res without a threshold"),
     (["learner.lambda_=0.5", "learner.threshold=0.1"], "without a threshold"),

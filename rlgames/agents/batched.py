@@ -67,16 +67,10 @@ class Batched:
                 f"engine=batched has no meaning for {name}, whose weights share one number ({numbers}) that every game "
                 f"would change at the same time; use engine=fused or another optimizer"
             )
-        if getattr(optimizer, "looks_ahead", False):
+        if getattr(optimizer, "looks_ahead", False) or getattr(optimizer, "transient", ()):
             raise ValueError(
-                f"engine=batched does not show the next position to {type(optimizer).__name__}, which looks ahead; "
-                f"use engine=fused or another optimizer"
-            )
-        if getattr(optimizer, "transient", ()):
-            name = type(optimizer).__name__
-            raise ValueError(
-                f"engine=batched has no meaning for {name}, which keeps traces of its own with the weights that all "
-                f"games share; use engine=fused or another optimizer"
+                f"engine=batched has no meaning for {type(optimizer).__name__}, which looks at the next position or "
+                f"keeps traces of its own; use engine=fused or another optimizer"
             )
         self.network, self.device, self._mean = network, device, combine == "mean"
         self.features = network.features.tensors(device)
