@@ -83,7 +83,10 @@ def check(cfg: DictConfig) -> None:
 
 
 def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
-    """Set to null what the learner of ``cfg`` brings itself, and let a network that was named win over the rule's.
+    """Make the parts of ``cfg`` agree.
+
+    What the learner brings itself becomes null; a network that was named wins over the rule's; and what a rule's yaml
+    tells the learner td is dropped if another learner does not know it.
 
     Args:
         cfg: the configuration, which is changed.
@@ -92,6 +95,7 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
     Raises:
         ValueError: for a word that names such a part, or a part that is missing.
     """
+    known = set(_parameters(cfg.learner, "learner"))
     module, _, name = str(cfg.learner._target_).rpartition(".")
     brings = getattr(importlib.import_module(module), name).brings
     for word in words:
@@ -99,6 +103,9 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
         if part in brings:
             raise ValueError(f"{word} has no effect here: {name} brings its own {part}; leave this word out")
     named = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
+    for key in (set(OmegaConf.load(CONF / "learner" / "td.yaml")) - known) & set(cfg.learner):
+        if key != "_target_" and f"learner.{key}" not in named:
+            del cfg.learner[key]
     if "network" in named and "network.output" not in named:  # a rule's yaml may have asked for another unit
         cfg.network.output = OmegaConf.load(CONF / "network" / f"{named['network']}.yaml").output
     for part in ("features", "network", "optimizer"):

@@ -35,8 +35,8 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     from rlgames import checkpoint
     from rlgames.trainer import Trainer
 
-    check(cfg)
     settle(cfg, words or [])
+    check(cfg)
     saved = None
     if cfg.resume is not None:
         saved = checkpoint.load(cfg.resume)

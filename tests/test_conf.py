@@ -125,6 +125,20 @@ def test_a_game_chooses_its_features_and_the_command_line_wins():
     assert load("game=tictactoe", "games=7").games == 7
 
 
+def test_what_a_rule_tells_the_learner_td_is_dropped_for_others():
+    words = ["+experiment=chess_td_leaf", "optimizer=idbd"]
+    cfg = load(*words)
+    assert cfg.learner.win_decay == 0.01
+    settle(cfg, words)
+    assert "win_decay" not in cfg.learner
+    check(cfg)
+    words = [*words, "+learner.epsilon=0.1"]
+    cfg = load(*words)
+    settle(cfg, words)
+    with pytest.raises(ValueError, match=r"learner\.epsilon does not exist"):
+        check(cfg)
+
+
 def test_seed_is_the_seed_of_the_weights():
     assert load("seed=5").network.seed == 5
 
