@@ -5,6 +5,9 @@ PROGRAMS = {
     "evaluate": "measure an agent against an opponent: python -m rlgames.evaluate checkpoint=runs/...",
     "play": "play against an agent in the terminal, or watch one: python -m rlgames.play",
     "tournament": "every player against every other: python -m rlgames.tournament runs/... random minimax",
+    "match": "two chess players, with Elo: python -m rlgames.match first=runs/chess/... second=start",
+    "suite": "chess test positions: python -m rlgames.suite epd=wac.epd checkpoint=runs/chess/...",
+    "uci": "an engine for chess programs: python -m rlgames.uci checkpoint=runs/chess/...",
     "info": "versions, devices, caches and missing extras: python -m rlgames.info",
 }
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import count_bits, highest_bit, inlined, lowest_bit, swap_bytes
+from rlgames.compiled import compilable, count_bits, highest_bit, lowest_bit, swap_bytes
 
 __all__ = ["count_bits", "lowest_bit", "swap_bytes"]
 
@@ -53,19 +53,19 @@ ABOVE = np.stack([_leap(((right, up),), 7) for right, up in _LINES], 1)  # [64, 
 BELOW = np.stack([_leap(((-right, -up),), 7) for right, up in _LINES], 1)
 
 
-@inlined
+@compilable
 def bit(square: int) -> Word:
     """The set of one square."""
     return np.int64(1) << square
 
 
-@inlined
+@compilable
 def shift_down(word: Word, n: int) -> Word:
     """``word`` shifted towards a1 by ``n`` bits, 1 to 63, filled up with zeros."""
     return (word >> n) & ~(np.int64(-1) << (64 - n))
 
 
-@inlined
+@compilable
 def slide(square: int, line: int, occupied: Word) -> Word:
     """Squares seen along one line: from the nearest piece below to the nearest one above.
 
@@ -77,13 +77,13 @@ def slide(square: int, line: int, occupied: Word) -> Word:
     return (2 * (upper & -upper) - lower) & (below | above)
 
 
-@inlined
+@compilable
 def bishop_attacks(square: int, occupied: Word) -> Word:
     """Squares that a bishop attacks."""
     return slide(square, 2, occupied) | slide(square, 3, occupied)
 
 
-@inlined
+@compilable
 def rook_attacks(square: int, occupied: Word) -> Word:
     """Squares that a rook attacks."""
     return slide(square, 0, occupied) | slide(square, 1, occupied)

@@ -115,6 +115,12 @@ class LinearEvaluation(nn.Module):
         weight = torch.from_numpy(features.start_values())[:, None].to(getattr(torch, dtype))
         self.embedding = nn.EmbeddingBag.from_pretrained(weight, freeze=False, mode="sum")
 
+    @torch.no_grad()
+    def share_changed(self) -> float:
+        """Share of the coefficients that have learned something."""
+        start = torch.from_numpy(self.features.start_values())[:, None].to(self.embedding.weight.dtype)
+        return float((self.embedding.weight.cpu() != start).sum()) / len(start)
+
     def linear(self, boards: Sequence[Any]) -> Tensor:
         """J of ``boards``, ``[len(boards)]``."""
         parts = [self.features.features(board) for board in boards]

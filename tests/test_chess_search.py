@@ -58,7 +58,7 @@ def plain(s, b, depth, ply):
     if ply > 0 and (drawn(b) or repeated(s, b, ply)):
         return 0
     if depth <= 0:
-        return quiescence(s, b, checks, ply, -INFINITE, INFINITE)
+        return quiescence(s, b, checks, ply, np.int64(-INFINITE), np.int64(INFINITE))
     moves = np.empty(MOST_MOVES, np.int64)
     n = generate(b, checks, moves, False)
     if n == 0:
@@ -83,7 +83,7 @@ def both_quiet(memory, b, ply):
     s = memory[0]
     begin(s, b, np.empty(0, np.int64), 0)
     s.node_limit = INFINITE
-    return plain_quiet(s, b, ply), quiescence(s, b, checkers(b), ply, -INFINITE, INFINITE)
+    return plain_quiet(s, b, ply), quiescence(s, b, checkers(b), ply, np.int64(-INFINITE), np.int64(INFINITE))
 
 
 @pytest.mark.parametrize("table_use", [0, 1])

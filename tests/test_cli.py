@@ -46,7 +46,7 @@ BAD = {
     "+foo=3": ["foo does not exist", "eval_every"],
     "+game=tictactoe": ["needs no plus: game=tictactoe"],
     "~optimizer": ["no part can be taken away"],
-    "game=null": ["game is null; allowed are connect4, tictactoe"],
+    "game=null": ["game is null; allowed are chess, connect4, tictactoe"],
     "games": ["'games' is no word=value; write games=VALUE"],
     "--games=3": ["without dashes: games=3"],
     "--multrun": ["did you mean --multirun?"],
@@ -209,7 +209,7 @@ def test_help_is_quick_and_lists_the_choices():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1  # CPU time: others may be at work
-    for text in ("game=connect4|tictactoe", "optimizer=adam|", "states: 3", "eval_every:"):
+    for text in ("game=chess|connect4|tictactoe", "optimizer=adam|", "states: 3", "eval_every:"):
         assert text in done.stdout
 
 

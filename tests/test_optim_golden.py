@@ -31,6 +31,9 @@ def tdl(y, lr):
     return {"w": w}
 
 
+former_tdl = tdl  # the same rule, with another exploration
+
+
 def tcl(y, lr, g=lambda u: u, with_slope=True):
     w, N, A = W.copy(), [0.0, 0.0], [0.0, 0.0]
     for k in range(5):

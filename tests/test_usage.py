@@ -21,7 +21,7 @@ def test_help_names_every_group_choice_and_key(config):
         for file in (CONF / group.lstrip("+")).glob("*.yaml"):
             assert file.stem in text
     for key in set(load(config=config)) - {"features", "game"}:
-        assert f"\n  {key}: " in text
+        assert f"\n  {key}:" in text
     assert "_partial_" not in text
 
 

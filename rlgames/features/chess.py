@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.bitboards import Word, count_bits, swap_bytes
-from rlgames.compiled import compile_function, inlined, value
+from rlgames.compiled import compilable, compile_function, value
 from rlgames.features.chess_pawns import passed_pawns, pawn_structure
 from rlgames.features.chess_pieces import View, king_and_undefended, pieces, views
 from rlgames.features.chess_terms import FULL_PHASE, N_MATERIAL, N_TERMS, NAMES, SIZE, TEMPO
@@ -55,13 +55,13 @@ class Counter(NamedTuple):
         return 0
 
 
-@inlined
+@compilable
 def phase(b: Any) -> int:
     """Share of the middlegame in 1 / ``FULL_PHASE``, from the pieces on the board."""
     return min(count_bits(b.knights | b.bishops) + 2 * count_bits(b.rooks) + 4 * count_bits(b.queens), FULL_PHASE)
 
 
-@inlined
+@compilable
 def pawn_sum(white: Any, black: Any, v: View, w: View) -> tuple[Word, Word, Word]:
     """Packed sum over the pawns from White's view, and the passed pawns that White and that Black sees."""
     sum_white, passed_white = pawn_structure(white, v.pawns & v.own, v.pawns & v.their)
@@ -69,7 +69,7 @@ def pawn_sum(white: Any, black: Any, v: View, w: View) -> tuple[Word, Word, Word
     return sum_white - sum_black, passed_white, passed_black
 
 
-@inlined
+@compilable
 def piece_sum(white: Any, black: Any, v: View, w: View, passed_white: Word, passed_black: Word) -> Word:
     """Packed sum over all but the pawn structure from White's view."""
     sum_white, attacks_white = pieces(white, v)
@@ -81,14 +81,14 @@ def piece_sum(white: Any, black: Any, v: View, w: View, passed_white: Word, pass
     return total - king_and_undefended(black, w, attacks_black, swap_bytes(attacks_white))
 
 
-@inlined
+@compilable
 def interpolate(total: Word, phase: int) -> Word:
     """J in 1 / ``PAWN`` pawns from a packed sum."""
     middlegame = np.int64(np.int32(total))
     return middlegame * phase + (total - middlegame >> 32) * (FULL_PHASE - phase)
 
 
-@inlined
+@compilable
 def evaluation(c: Coefficients, b: Any) -> Word:
     """J of ``b`` from White's view in 1 / ``PAWN`` pawns."""
     v, w = views(b)

@@ -7,7 +7,7 @@ text is one for the evaluation and for the features.
 from typing import Any
 
 from rlgames.bitboards import NOT_A, NOT_H, Word, bit, count_bits, lowest_bit, shift_down
-from rlgames.compiled import inlined
+from rlgames.compiled import compilable
 from rlgames.features.chess_terms import (
     BACKWARD,
     BACKWARD_OPEN,
@@ -30,25 +30,25 @@ from rlgames.features.chess_terms import (
 )
 
 
-@inlined
+@compilable
 def east(squares: Word) -> Word:
     """The squares to the right of ``squares``."""
     return (squares & NOT_H) << 1
 
 
-@inlined
+@compilable
 def west(squares: Word) -> Word:
     """The squares to the left of ``squares``."""
     return shift_down(squares & NOT_A, 1)
 
 
-@inlined
+@compilable
 def beside(squares: Word) -> Word:
     """The squares to the left and right of ``squares``."""
     return east(squares) | west(squares)
 
 
-@inlined
+@compilable
 def above(squares: Word) -> Word:
     """``squares`` and all in front of them."""
     squares |= squares << 8
@@ -56,7 +56,7 @@ def above(squares: Word) -> Word:
     return squares | squares << 32
 
 
-@inlined
+@compilable
 def below(squares: Word) -> Word:
     """``squares`` and all behind them."""
     squares |= shift_down(squares, 8)
@@ -64,13 +64,13 @@ def below(squares: Word) -> Word:
     return squares | shift_down(squares, 32)
 
 
-@inlined
+@compilable
 def distance(a: int, b: int) -> int:
     """King moves between two squares."""
     return max(abs((a & 7) - (b & 7)), abs((a >> 3) - (b >> 3)))
 
 
-@inlined
+@compilable
 def pawn_structure(sink: Any, own: Word, their: Word) -> tuple[Word, Word]:
     """Sum of the terms that depend on pawns alone, and the passed pawns.
 
@@ -110,7 +110,7 @@ def pawn_structure(sink: Any, own: Word, their: Word) -> tuple[Word, Word]:
     return total, passed
 
 
-@inlined
+@compilable
 def passed_pawns(sink: Any, v: Any, passed: Word, their_passed: Word) -> Word:
     """Sum of the terms of passed pawns and the pieces around them; ``their_passed`` move down."""
     total = sink.note(ROOK_BEHIND_OWN, count_bits(v.rooks & v.own & below(passed)))

@@ -19,7 +19,7 @@ from rlgames.bitboards import (
     shift_down,
     swap_bytes,
 )
-from rlgames.compiled import inlined
+from rlgames.compiled import compilable
 from rlgames.features import chess_terms as t
 from rlgames.features.chess_pawns import above, below, beside
 
@@ -46,7 +46,7 @@ class View(NamedTuple):
     waits: int
 
 
-@inlined
+@compilable
 def views(b: Any) -> tuple[View, View]:
     """What White and what Black sees of ``b``."""
     white = View(
@@ -61,7 +61,7 @@ def views(b: Any) -> tuple[View, View]:
     return white, black
 
 
-@inlined
+@compilable
 def pieces(sink: Any, v: View) -> tuple[Word, Word]:
     """Sum of the terms of knights to king and of their threats, and all squares attacked by them but the king's."""
     own_pawns, occupied = v.own & v.pawns, v.own | v.their
@@ -111,14 +111,14 @@ def pieces(sink: Any, v: View) -> tuple[Word, Word]:
     return total, own_support | knights | bishops | rooks | queens
 
 
-@inlined
+@compilable
 def piece(sink: Any, kind: int, mobility: int, square: int, attacks: Word, free: Word, zone: Word) -> Word:
     """Sum of the terms of one knight (``kind`` 0) to queen (3): place, mobility, attacks near the enemy king."""
     total = sink.note(t.PIECE_SQUARE + 64 * kind + square, 1) + sink.note(mobility + count_bits(attacks & free), 1)
     return total + sink.note(t.KING_HITS + kind, count_bits(attacks & zone))
 
 
-@inlined
+@compilable
 def minor_pieces(sink: Any, v: View, outposts: Word, knight_attacks: Word) -> Word:
     """Sum of the terms of knights and bishops but for their places and mobility."""
     pawns, knights, bishops = v.own & v.pawns, v.own & v.knights, v.own & v.bishops
@@ -138,7 +138,7 @@ def minor_pieces(sink: Any, v: View, outposts: Word, knight_attacks: Word) -> Wo
     return total
 
 
-@inlined
+@compilable
 def heavy_pieces(sink: Any, v: View, rook_attacked: Word) -> Word:
     """Sum of the terms of rooks and queens but for their places and mobility."""
     pawns, rooks, queens = v.own & v.pawns, v.own & v.rooks, v.own & v.queens
@@ -159,7 +159,7 @@ def heavy_pieces(sink: Any, v: View, rook_attacked: Word) -> Word:
     return total
 
 
-@inlined
+@compilable
 def checks(sink: Any, v: View, safe: Word, king: int, knights: Word, bishops: Word, rooks: Word, queens: Word) -> Word:
     """Sum of the terms of checks on ``safe`` squares to the enemy ``king`` by the attacks of pieces."""
     occupied = v.own | v.their
@@ -170,7 +170,7 @@ def checks(sink: Any, v: View, safe: Word, king: int, knights: Word, bishops: Wo
     return total + sink.note(t.KING_CHECKS + 3, count_bits((diagonal | straight) & queens))
 
 
-@inlined
+@compilable
 def threats(sink: Any, v: View, pawn_attacks: Word, guarded: Word, minors: Word, rooks: Word) -> Word:
     """Sum of the terms of attacks on enemy pieces; ``guarded`` squares are attacked by enemy pawns."""
     empty = ~(v.own | v.their)
@@ -189,7 +189,7 @@ def threats(sink: Any, v: View, pawn_attacks: Word, guarded: Word, minors: Word,
     return total
 
 
-@inlined
+@compilable
 def threat_by(sink: Any, v: View, term: int, first: int, attacks: Word) -> Word:
     """Sum of the terms from ``term`` on for ``attacks`` on enemy pawns (if ``first`` is 0) to queens."""
     attacked = attacks & v.their
@@ -204,7 +204,7 @@ def threat_by(sink: Any, v: View, term: int, first: int, attacks: Word) -> Word:
     )
 
 
-@inlined
+@compilable
 def king_and_undefended(sink: Any, v: View, attacks: Word, their_attacks: Word) -> Word:
     """Sum of the terms of the own king, and of what enemy pieces do not defend.
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.bitboards import KING, NONE, PAWN, Words, bit, signed
-from rlgames.compiled import compile_function, inlined, value
+from rlgames.compiled import compilable, compile_function, value
 from rlgames.games.chess_moves import (
     MOST_MOVES,
     checkers,
@@ -209,7 +209,7 @@ def play(b: Board, move: int) -> Board:
     return after
 
 
-@inlined
+@compilable
 def with_en_passant(b: Board, square: int, key: int) -> Board:
     """``b`` with another en passant square and key."""
     return Board(
@@ -218,7 +218,7 @@ def with_en_passant(b: Board, square: int, key: int) -> Board:
     )
 
 
-@inlined
+@compilable
 def pass_move(b: Board) -> Board:
     """The position with the other player to move."""
     key = b.key ^ BLACK_KEY ^ (EN_PASSANT_KEYS[b.en_passant] if b.en_passant >= 0 else 0)

@@ -22,12 +22,12 @@ from rlgames.bitboards import (
     lowest_bit,
     rook_attacks,
 )
-from rlgames.compiled import compile_function, inlined
+from rlgames.compiled import compilable, compile_function
 
 MOST_MOVES = 448  # at least as many as 16 pieces have (15 queens: 413); the record of a reachable position is 218
 
 
-@inlined
+@compilable
 def piece_at(b: Any, square: int) -> int:
     """The kind of piece on ``square``, ``NONE`` if it is empty."""
     kind = (b.knights >> square & 1) + 2 * (b.bishops >> square & 1) + 3 * (b.rooks >> square & 1)
@@ -35,7 +35,7 @@ def piece_at(b: Any, square: int) -> int:
     return kind + NONE * (1 - ((b.white | b.black) >> square & 1))  # type: ignore[no-any-return]
 
 
-@inlined
+@compilable
 def attackers(b: Any, square: int, occupied: Word) -> Word:
     """Pieces of both colours that attack ``square`` if the squares ``occupied`` are so."""
     pawns = (PAWN_ATTACKS[1, square] & b.white | PAWN_ATTACKS[0, square] & b.black) & b.pawns
@@ -44,7 +44,7 @@ def attackers(b: Any, square: int, occupied: Word) -> Word:
     return pawns | leapers | diagonal | rook_attacks(square, occupied) & (b.rooks | b.queens)
 
 
-@inlined
+@compilable
 def sides(b: Any) -> tuple[Word, Word]:
     """Pieces of the player to move and of the other."""
     return (b.black, b.white) if b.ply & 1 else (b.white, b.black)
@@ -57,7 +57,7 @@ def checkers(b: Any) -> Word:
     return attackers(b, lowest_bit(own & b.kings), own | their) & their
 
 
-@inlined
+@compilable
 def can_take_en_passant(b: Any, source: int, target: int) -> bool:
     """Whether the pawn on ``source`` may take en passant on ``target`` without leaving its king in check."""
     own, their = sides(b)
@@ -66,7 +66,7 @@ def can_take_en_passant(b: Any, source: int, target: int) -> bool:
     return attackers(b, lowest_bit(own & b.kings), occupied) & their & ~victim == 0  # type: ignore[no-any-return]
 
 
-@inlined
+@compilable
 def legal_en_passant(b: Any, target: int) -> int:
     """``target``, behind a pawn that has just moved two squares, if a pawn can be taken there, else -1."""
     own, _ = sides(b)
@@ -78,7 +78,7 @@ def legal_en_passant(b: Any, target: int) -> int:
     return -1
 
 
-@inlined
+@compilable
 def pinned_pieces(b: Any, king: int) -> Word:
     """Pieces of the player to move that stand alone between their king and a long-range piece."""
     own, their = sides(b)
@@ -93,7 +93,7 @@ def pinned_pieces(b: Any, king: int) -> Word:
     return pinned
 
 
-@inlined
+@compilable
 def generate(b: Any, checks: Word, moves: npt.NDArray[np.int64], captures: bool) -> int:
     """Write the legal moves into ``moves`` and return their number.
 
@@ -135,7 +135,7 @@ def generate(b: Any, checks: Word, moves: npt.NDArray[np.int64], captures: bool)
     return add_pawn_moves(b, moves, count, captured, ahead & (RANK_1 | RANK_8) if captures else ahead, pinned, king)
 
 
-@inlined
+@compilable
 def add_moves(moves: npt.NDArray[np.int64], count: int, square: int, targets: Word) -> int:
     """Append the moves from ``square`` to ``targets``; returns the new number of moves."""
     while targets:
@@ -145,7 +145,7 @@ def add_moves(moves: npt.NDArray[np.int64], count: int, square: int, targets: Wo
     return count
 
 
-@inlined
+@compilable
 def add_king_moves(b: Any, moves: npt.NDArray[np.int64], king: int, goals: Word) -> int:
     """Write the king's moves by one square at the beginning of ``moves``; returns their number."""
     own, their = sides(b)
@@ -158,7 +158,7 @@ def add_king_moves(b: Any, moves: npt.NDArray[np.int64], king: int, goals: Word)
     return add_moves(moves, 0, king, safe)
 
 
-@inlined
+@compilable
 def add_castling(b: Any, moves: npt.NDArray[np.int64], count: int) -> int:
     """Append castling, if the king is not in check; returns the new number of moves."""
     own, their = sides(b)
@@ -173,7 +173,7 @@ def add_castling(b: Any, moves: npt.NDArray[np.int64], count: int) -> int:
     return count
 
 
-@inlined
+@compilable
 def add_pawn_moves(
     b: Any, moves: npt.NDArray[np.int64], count: int, captured: Word, ahead: Word, pinned: Word, king: int
 ) -> int:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import compile_function, inlined
+from rlgames.compiled import compilable, compile_function
 from rlgames.features.chess import PAWN, Coefficients, interpolate, pawn_sum, phase, piece_sum
 from rlgames.features.chess_pieces import views
 from rlgames.games.chess import Board, checkers, drawn, generate, legal_moves, pass_move, play, sides
@@ -75,7 +75,7 @@ def static(s: Any, b: Board) -> int:
     return -score if b.ply & 1 else score  # type: ignore[no-any-return]
 
 
-@inlined
+@compilable
 def repeated(s: Any, b: Board, ply: int) -> bool:
     """Whether ``b`` stood on the board before: once from the root on, or twice in the game before it.
 
@@ -90,14 +90,14 @@ def repeated(s: Any, b: Board, ply: int) -> bool:
     return False
 
 
-@inlined
+@compilable
 def end_line(s: Any, ply: int, judged: int, score: int) -> int:
     """``score``, with the principal variation ending at ``ply``, in an evaluation if ``judged`` is 1."""
     s.length[ply], s.judged[ply] = 0, judged
     return score
 
 
-@inlined
+@compilable
 def extend_line(s: Any, ply: int, move: int) -> None:
     """The principal variation at ``ply`` is ``move`` and what follows it."""
     n = s.length[ply + 1]
@@ -107,7 +107,7 @@ def extend_line(s: Any, ply: int, move: int) -> None:
     s.length[ply], s.judged[ply] = n + 1, s.judged[ply + 1]
 
 
-@inlined
+@compilable
 def must_stop(s: Any) -> bool:
     """Whether the search has to unwind."""
     if s.stop or s.nodes >= s.node_limit:
@@ -208,7 +208,7 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
     return best
 
 
-@inlined
+@compilable
 def may_pass(s: Any, b: Board, check: bool, depth: int, ply: int, width: int) -> bool:
     """Whether to try if the position is so good that even a null move would do; not where pieces might have to move."""
     own, _ = sides(b)
@@ -216,7 +216,7 @@ def may_pass(s: Any, b: Board, check: bool, depth: int, ply: int, width: int) ->
     return s.selective != 0 and depth >= 3 and ply > 0 and quiet and own & ~(b.pawns | b.kings) != 0
 
 
-@inlined
+@compilable
 def reduction(s: Any, after: Board, depth: int, k: int, check: bool, rank: int) -> int:
     """By how much to search move number ``k`` less deeply at first: late quiet moves that give no check."""
     if not s.selective or check or depth < 3 or k < 4 or rank > MOST_HISTORY or checkers(after):
@@ -224,7 +224,7 @@ def reduction(s: Any, after: Board, depth: int, k: int, check: bool, rank: int) 
     return 1 + (k > 12 and depth > 4)
 
 
-@inlined
+@compilable
 def known(s: Any, entry: int, depth: int, ply: int, alpha: int, beta: int) -> bool:
     """Whether the hash table answers the question if the score lies above ``alpha`` or below ``beta``."""
     if s.table_use == 0 or entry_depth(entry) < depth or (s.table_use == 1 and entry_depth(entry) > depth):
@@ -233,19 +233,19 @@ def known(s: Any, entry: int, depth: int, ply: int, alpha: int, beta: int) -> bo
     return bound == EXACT or (bound == LOWER and score >= beta) or (bound == UPPER and score <= alpha)
 
 
-@inlined
+@compilable
 def to_table(score: int, ply: int) -> int:
     """Mates count from the position at hand in the table, and from the root in the search."""
     return score + ply if score > MATE_SCORE else score - ply if score < -MATE_SCORE else score
 
 
-@inlined
+@compilable
 def from_table(score: int, ply: int) -> int:
     """The opposite of ``to_table``."""
     return score - ply if score > MATE_SCORE else score + ply if score < -MATE_SCORE else score
 
 
-@inlined
+@compilable
 def keep_line(s: Any, score: int, depth: int) -> None:
     """The principal variation at the root is the best answer so far."""
     s.best_score, s.best_depth, s.best_judged, s.best_length = score, depth, s.judged[0], s.length[0]
@@ -285,7 +285,7 @@ def search_position(state: State, b: Board, keys: npt.NDArray[np.int64], n_keys:
     return Found(s.best_line[0], s.best_score, leaf, s.best_judged != 0, s.nodes, s.best_depth)
 
 
-@inlined
+@compilable
 def begin(s: Any, b: Board, keys: npt.NDArray[np.int64], n_keys: int) -> None:
     """Prepare a search of ``b``."""
     s.root = min(n_keys, b.clock, MOST_KEYS)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import inlined
+from rlgames.compiled import compilable
 from rlgames.features.chess_terms import N_TERMS
 from rlgames.games.chess import MOST_MOVES
 
@@ -59,31 +59,31 @@ class State(NamedTuple):
 EXACT, LOWER, UPPER = 1, 2, 3  # what a score in the hash table is
 
 
-@inlined
+@compilable
 def entry_move(data: int) -> int:
     """The best move of an entry, or 0."""
     return data & 0x7FFF
 
 
-@inlined
+@compilable
 def entry_depth(data: int) -> int:
     """The depth of an entry."""
     return data >> 15 & 255
 
 
-@inlined
+@compilable
 def entry_bound(data: int) -> int:
     """What the score of an entry is."""
     return data >> 23 & 3
 
 
-@inlined
+@compilable
 def entry_score(data: int) -> int:
     """The score of an entry."""
     return data >> 32
 
 
-@inlined
+@compilable
 def store(table: npt.NDArray[np.int64], key: int, age: int, move: int, depth: int, bound: int, score: int) -> None:
     """Keep an entry, unless a deeper one of the same search is in its place."""
     place = key & (len(table) - 1)
@@ -94,7 +94,7 @@ def store(table: npt.NDArray[np.int64], key: int, age: int, move: int, depth: in
     table[place, 1] = move | depth << 15 | bound << 23 | age << 25 | score << 32
 
 
-@inlined
+@compilable
 def forget(s: Any, table: npt.NDArray[np.int64]) -> None:
     """Forget what was found with other coefficients, and what would make searches depend on those before them."""
     table[:] = 0

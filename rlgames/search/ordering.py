@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from rlgames.bitboards import NONE, PAWN, bishop_attacks, bit, rook_attacks
-from rlgames.compiled import inlined
+from rlgames.compiled import compilable
 from rlgames.games.chess import Board
 from rlgames.games.chess_moves import attackers, piece_at
 
@@ -15,7 +15,7 @@ MARGIN = 1 << 20  # ranks of captures lie within this of ``GOOD`` and ``BAD``
 MOST_HISTORY = 1 << 14
 
 
-@inlined
+@compilable
 def loses_material(b: Board, move: int) -> bool:
     """Whether the capture ``move`` loses material if both sides go on taking on its square, the least piece first."""
     source, target = move & 63, move >> 6 & 63
@@ -54,7 +54,7 @@ def loses_material(b: Board, move: int) -> bool:
     return safe == 0
 
 
-@inlined
+@compilable
 def order(s: Any, b: Board, ply: int, n: int, first: int) -> None:
     """Put its rank in front of each of the ``n`` moves of ``ply``; ``first`` is the move of the hash table."""
     their, black, killers, moves = b.white if b.ply & 1 else b.black, b.ply & 1, s.killers, s.moves[ply]
@@ -77,7 +77,7 @@ def order(s: Any, b: Board, ply: int, n: int, first: int) -> None:
         moves[k] = rank + (1 << 30) << 16 | move
 
 
-@inlined
+@compilable
 def pick(s: Any, b: Board, ply: int, k: int, n: int) -> int:
     """Bring the best of the moves from ``k`` to ``n`` to place ``k`` and return it with its rank.
 
@@ -98,13 +98,13 @@ def pick(s: Any, b: Board, ply: int, k: int, n: int) -> int:
         return move  # type: ignore[no-any-return]
 
 
-@inlined
+@compilable
 def rank_of(picked: int) -> int:
     """The rank of a move as ``pick`` returned it."""
     return (picked >> 16) - (1 << 30)
 
 
-@inlined
+@compilable
 def remember_quiet(s: Any, b: Board, ply: int, depth: int, move: int) -> None:
     """``move``, no capture, was too good for the opponent: try it earlier next time."""
     if s.killers[ply, 0] != move:
