@@ -19,7 +19,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 _HERE = Path(__file__).resolve().parent
 CONF = next(folder for folder in (_HERE / "conf", _HERE.parent / "conf") if folder.is_dir())  # installed, or a checkout
@@ -74,7 +74,7 @@ def check(cfg: DictConfig) -> None:
         if path is not None and not (isinstance(path, str) and path.strip() and path.isprintable()):
             raise ValueError(f"{key} is {path!r}; it must be a path")
     engines = ENGINES if "batch" in cfg else ENGINES[:-1]  # one game at a time needs no batch
-    if cfg.engine not in engines:
+    if "engine" in cfg and cfg.engine not in engines:
         allowed = ", ".join(engines)
         raise ValueError(f"engine is {cfg.engine!r}{did_you_mean(cfg.engine, engines)}; the engines are {allowed} here")
     for name, node in cfg.items():
@@ -105,7 +105,8 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
     named = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
     for key in (set(OmegaConf.load(CONF / "learner" / "td.yaml")) - known) & set(cfg.learner):
         if key != "_target_" and f"learner.{key}" not in named:
-            del cfg.learner[key]
+            with open_dict(cfg.learner):
+                del cfg.learner[key]
     if "network" in named and "network.output" not in named:  # a rule's yaml may have asked for another unit
         cfg.network.output = OmegaConf.load(CONF / "network" / f"{named['network']}.yaml").output
     for part in ("features", "network", "optimizer"):
