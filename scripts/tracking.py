@@ -5,7 +5,7 @@ error after 20,000 steps of warm-up over the next 10,000 (predicting 0 has 5), a
 
     python scripts/tracking.py                             # all rules that suit linear units, 5 seeds
     python scripts/tracking.py --rules idbd,k1 --seeds 30
-    python scripts/tracking.py --csv tracking.csv --plot docs/tracking.png          # needs the extra "plot"
+    python scripts/tracking.py --csv tracking.csv --plot docs/tracking.png          # needs the extra "plots"
 
 Expected: TDL (LMS) at best 3.36, IDBD 1.55 at θ = 0.009, K1 1.03 at θ = 0.02, Autostep 2.09 at μ = 0.05.
 """
