@@ -69,8 +69,9 @@ def variants(path: str) -> dict[str, Variant]:
     """The runs of the results file by the words that tell them apart."""
     groups = defaultdict(list)
     for row in Results(path).rows():
-        groups[row["words"]].append(row)
-    return {words: _variant(rows) for words, rows in groups.items()}
+        groups[tuple(row["words"].split())].append(row)
+    common = set.intersection(*map(set, groups)) if len(groups) > 1 else set()
+    return {" ".join(word for word in key if word not in common): _variant(rows) for key, rows in groups.items()}
 
 
 def _variant(rows: list[dict[str, str]]) -> Variant:

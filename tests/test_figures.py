@@ -36,10 +36,10 @@ def figures(*args):
 def test_table_and_figures(tmp_path):
     results = Results(tmp_path / "table.csv")
     for seed, games in enumerate((300_000, 340_000, 380_000, 420_000, 460_000)):
-        results.add(row("optimizer=tcl_exp", seed, games))
+        results.add(row("evaluation=published optimizer=tcl_exp", seed, games))
     for seed, games in enumerate((500_000, "", "")):
-        results.add(row("optimizer=smd", seed, games))
-    results.add(row("optimizer=k1", 0, "", status="failed", error="NaN", curve=""))
+        results.add(row("evaluation=published optimizer=smd", seed, games))
+    results.add(row("optimizer=k1 evaluation=published", 0, "", status="failed", error="NaN", curve=""))
     done = figures(tmp_path / "table.csv", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     lines = {line.split("|")[1].strip(): line for line in done.stdout.splitlines() if line.startswith("|")}
