@@ -2,6 +2,7 @@
 
 import random
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from rlgames.search import Limits, Search
 from rlgames.search.alphabeta import INFINITE, MATE, begin, quiescence, repeated, search_position, static
 from rlgames.search.ordering import VALUES, loses_material
 
-DATA = "/work/shared/data"
+DATA = Path(__file__).parents[2] / "shared/data"
 
 
 @pytest.fixture(scope="module")
@@ -333,7 +334,7 @@ def solved(path, nodes, coefficients):
 def test_tactics():
     """Win at Chess (Reinfeld 1958)."""
     try:
-        found, total = solved(f"{DATA}/wac.epd", 100_000, start_values())
+        found, total = solved(DATA / "wac.epd", 100_000, start_values())
     except FileNotFoundError:
         pytest.skip("no test suite")
     assert found > 0.7 * total
