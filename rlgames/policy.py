@@ -41,10 +41,18 @@ def afterstate_values(agent: Any, board: Any) -> npt.NDArray[np.float64]:
     middle = agent.target(0.0)
     values = np.empty(len(moves), np.float64)
     for k in range(len(moves)):
-        after = board.play(moves[k])
-        v = agent.target(1.0 * after.winner()) if after.over() else agent.unit(agent.sums(board, moves[k : k + 1])[0])
-        values[k] = player * (v - middle) / (agent.target(1.0) - middle)
+        values[k] = player * (value_after(agent, board, moves[k]) - middle) / (agent.target(1.0) - middle)
     return values
+
+
+@compilable
+def value_after(agent: Any, board: Any, move: int) -> float:
+    """The value to which ``move`` leads, on the agent's scale."""
+    after = board.play(move)
+    if after.over():
+        return agent.target(1.0 * after.winner())  # type: ignore[no-any-return]
+    agent.move_list[0] = move
+    return agent.unit(agent.sums(board, agent.move_list[:1])[0])  # type: ignore[no-any-return]
 
 
 @compilable

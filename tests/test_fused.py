@@ -15,6 +15,7 @@ from rlgames.games.tictactoe import TicTacToe
 from rlgames.learners.td import TD, TRACES
 from rlgames.network import ValueNetwork
 from rlgames.optim import StepSize, SwiftTD
+from rlgames.schedules import Constant
 from rlgames.traces import Traces
 
 GAMES = 20
@@ -76,6 +77,12 @@ def test_tictactoe_games_with_symmetric_boards(name):
     cls, hyper = RULES[name]
     tuples = [[0, 1, 2], [3, 4, 5], [0, 4, 8]]
     same(*(learn(engine, cls, hyper, cls.units[0], TicTacToe(), tuples, 3) for engine in (Eager, Fused)))
+
+
+def test_learning_from_exploratory_moves():
+    cls, hyper = RULES["tcl_exp"]
+    words = {"epsilon": Constant(0.5), "learn_exploratory": True}
+    same(*(learn(engine, cls, hyper, "tanh", Connect4(), TUPLES, 4, **words) for engine in (Eager, Fused)))
 
 
 @pytest.mark.parametrize("name", ["alpha_bounds", "tidbd_ordinary"])

@@ -158,6 +158,17 @@ def test_exploratory_moves_are_not_learned_from_unless_they_end_the_game(game, s
     assert not any(kind == "sums" for kind, *_ in agent.calls)
 
 
+@pytest.mark.parametrize(("game", "script", "reward"), GAMES)
+def test_exploratory_moves_are_learned_from_on_request(game, script, reward):
+    agents = [
+        record(game, script, epsilon, rng=rng, learn_exploratory=True)[0]
+        for epsilon, rng in ((0.0, None), (1.0, Dice(game, script)))
+    ]
+    assert agents[0].rows == agents[1].rows, "random or not, the same moves teach the same"
+    assert agents[1].rows[-1] == (game.play(script[:-1]), reward)
+    assert len(agents[1].rows) == len(script)
+
+
 def test_a_single_exploratory_move_leaves_out_its_own_board_only():
     dice = iter([0.9, 0.05, 0.0, 0.9, 0.9, 0.9, 0.9, 0.9])  # the second move explores: the first of the order, column 3
     rng = type("Rng", (), {"random": lambda self: next(dice)})()
@@ -229,6 +240,7 @@ def test_exponential_schedules_need_positive_numbers():
         ({"gamma": float("nan")}, "learner.gamma is nan"),
         ({"win_decay": 0.2}, "learner.win_decay is 0.2; allowed are numbers from 0 to 1 / 9"),
         ({"win_decay": -0.01}, "learner.win_decay is -0.01"),
+        ({"lambda_": 0.5, "traces": "rr", "learn_exploratory": True}, "learner.traces=rr ends at exploratory moves"),
     ],
 )
 def test_bad_words(words, message):

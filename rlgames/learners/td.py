@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from rlgames.compiled import compilable
 from rlgames.episodes import Episodes
-from rlgames.policy import afterstate_values, best_move, random_move
+from rlgames.policy import afterstate_values, best_move, random_move, value_after
 from rlgames.schedules import Constant, Numbers, Schedule
 from rlgames.traces import Traces
 from rlgames.views import borrowed
@@ -33,6 +33,8 @@ class TD:
             (Thill 2015, table 5.2).
         threshold: traces below it are dropped.
         win_decay: a win after n plies is worth 1 - win_decay * n; the article has 0, the authors' program 0.01.
+        learn_exploratory: whether positions learn from exploratory moves too, which makes them worth what they are to
+            a player who explores; sensible with an epsilon that falls to 0.
 
     Raises:
         ValueError: for a probability, discount or decay out of range.
@@ -50,6 +52,7 @@ class TD:
         traces: str = "et",
         threshold: float = 0.0,
         win_decay: float = 0.0,
+        learn_exploratory: bool = False,
     ) -> None:
         if not hasattr(game, "n_cells"):
             raise ValueError(f"learner=td is for boards of cells, not for {game.name}; learner=td_leaf is")
@@ -58,9 +61,15 @@ class TD:
                 raise ValueError(f"learner.{name} is {number}; allowed are numbers from 0 to 1")
         if traces not in TRACES:
             raise ValueError(f"learner.traces is {traces!r}; allowed are {', '.join(TRACES)}")
+        if learn_exploratory and lambda_ and TRACES[traces][1]:
+            raise ValueError(
+                f"learner.traces={traces} ends at exploratory moves, from which learner.learn_exploratory=true learns;"
+                " use learner.traces=et or rep"
+            )
         if not 0 <= win_decay * game.n_cells < 1:
             raise ValueError(f"learner.win_decay is {win_decay}; allowed are numbers from 0 to 1 / {game.n_cells}")
         self.game, self.epsilon, self.lr, self.gamma, self.win_decay = game, epsilon, lr, gamma, win_decay
+        self.learn_exploratory = learn_exploratory
         self.curves(np.zeros(1, np.int64))  # refuse at once what is wrong from the start
         self.traces = Traces(gamma * lambda_, *TRACES[traces], threshold) if gamma * lambda_ else None
 
@@ -81,7 +90,16 @@ class TD:
         """
         epsilons, lrs = self.curves(np.arange(first_game, first_game + games), lr).values()
         return Episodes(
-            *agent.run(play_games, self.game.board, epsilons, lrs, float(self.gamma), float(self.win_decay), rng)
+            *agent.run(
+                play_games,
+                self.game.board,
+                epsilons,
+                lrs,
+                float(self.gamma),
+                float(self.win_decay),
+                bool(self.learn_exploratory),
+                rng,
+            )
         )
 
     def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, Numbers]:
@@ -109,7 +127,13 @@ class TD:
 
 @compilable
 def play_game(
-    agent: Any, board: Any, epsilon: float, gamma: float, win_decay: float, rng: np.random.Generator
+    agent: Any,
+    board: Any,
+    epsilon: float,
+    gamma: float,
+    win_decay: float,
+    learn_exploratory: bool,
+    rng: np.random.Generator,
 ) -> tuple[int, int, int, float]:
     """Play one game against itself and learn from it: table 1 of the article.
 
@@ -121,13 +145,14 @@ def play_game(
     while not board.over():
         explore = rng.random() < epsilon
         if explore:
-            move, v_next = random_move(board, agent.move_list, rng), 0.0
+            move = random_move(board, agent.move_list, rng)
+            v_next = value_after(agent, board, move) if learn_exploratory else 0.0
         else:
             move, v_next = best_move(agent, board)
         after = board.play(move)
         reward = after.winner() * (1.0 - win_decay * plies)
         target = agent.target(reward) if after.over() else gamma * v_next
-        if not explore or after.over():  # an exploratory move says nothing about the value of the board it left
+        if not explore or learn_exploratory or after.over():  # else a random move would say what the board is worth
             updates += 1
             errors += abs(agent.learn(board, target, after, 0.0 if after.over() else gamma))
         else:
@@ -144,6 +169,7 @@ def play_games(
     lrs: npt.NDArray[np.float64],
     gamma: float,
     win_decay: float,
+    learn_exploratory: bool,
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float, int, int]:
     """Play a game per entry of ``epsilons`` and ``lrs``; stop after a game whose values are not finite."""
@@ -152,7 +178,9 @@ def play_games(
     errors = 0.0
     for k in range(len(epsilons)):
         agent.set_lr(lrs[k])
-        winner, length, learned, error = play_game(agent, board, epsilons[k], gamma, win_decay, rng)
+        winner, length, learned, error = play_game(
+            agent, board, epsilons[k], gamma, win_decay, learn_exploratory, rng
+        )
         games += 1
         plies += length
         updates += learned

@@ -127,7 +127,7 @@ class BatchedTD:
         over = won | boards.last()
         reward = player * won * (1.0 - self.td.win_decay * boards.ply.to(f.dtype))
         target = torch.where(over, agent.target(reward), self.td.gamma * agent.unit(f))
-        learns = ~explores | over  # an exploratory move says nothing about the value of the board it left
+        learns = ~explores | over | self.td.learn_exploratory  # as play_game of rlgames.learners.td
         look = agent.look(boards, rows)
         delta = (target - look.v).masked_fill(~learns, 0)
         if self._horizon == 1:

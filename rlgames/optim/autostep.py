@@ -39,6 +39,7 @@ class Autostep(StepSize):
     """
 
     State = Normalized
+    shared = ("M",)  # of the last step, for people
     units = ("identity",)
     traced = False
 
@@ -73,6 +74,7 @@ class Autostep(StepSize):
     def update(p: Any, w: Any, s: Normalized, t: Transition) -> tuple[Any, Normalized]:
         """See the class."""
         s = p.adapt(s, t)
-        alpha = torch.where(t.e != 0, s.alpha / torch.clamp_min(t.sum, 1), s.alpha)
+        p.M[()] = torch.clamp_min(t.sum, 1)
+        alpha = torch.where(t.e != 0, s.alpha / p.M[()], s.alpha)
         step = alpha * t.delta * t.e
         return w + step, Normalized(alpha, s.h * torch.relu(1 - alpha * torch.square(t.e)) + step, s.v)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from rlgames.compiled import compilable
 from rlgames.optim.checks import flag, positive
 from rlgames.optim.step_size import StepSize, Transition
 
@@ -15,6 +16,14 @@ class LogStepSize(NamedTuple):
 
     beta: Any
     h: Any
+
+
+@compilable
+def moved(p: Any, beta: Any, change: Any) -> Any:
+    """β after a ``change``, within the guards if there are any."""
+    if p.guards:
+        change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - beta, 0))
+    return beta + change
 
 
 class IDBD(StepSize):
@@ -56,10 +65,7 @@ class IDBD(StepSize):
     @staticmethod
     def adapt(p: Any, s: LogStepSize, t: Transition) -> LogStepSize:
         """The new β."""
-        change = p.theta * t.delta * t.e * s.h
-        if p.guards:
-            change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - s.beta, 0))
-        return LogStepSize(s.beta + change, s.h)
+        return LogStepSize(moved(p, s.beta, p.theta * t.delta * t.e * s.h), s.h)
 
     @staticmethod
     def update(p: Any, w: Any, s: LogStepSize, t: Transition) -> tuple[Any, LogStepSize]:

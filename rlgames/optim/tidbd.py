@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 
-from rlgames.optim.idbd import IDBD, LogStepSize
+from rlgames.optim.idbd import IDBD, LogStepSize, moved
 from rlgames.optim.transition import Transition
 
 
@@ -30,10 +30,7 @@ class TIDBD(IDBD):
     @staticmethod
     def adapt(p: Any, s: LogStepSize, t: Transition) -> LogStepSize:
         """The new β."""
-        change = p.theta * t.delta * t.slope * t.x * s.h
-        if p.guards:
-            change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - s.beta, 0))
-        return LogStepSize(s.beta + change, s.h)
+        return LogStepSize(moved(p, s.beta, p.theta * t.delta * t.slope * t.x * s.h), s.h)
 
 
 class OrdinaryTIDBD(TIDBD):
@@ -51,10 +48,7 @@ class OrdinaryTIDBD(TIDBD):
     @staticmethod
     def adapt(p: Any, s: LogStepSize, t: Transition) -> LogStepSize:
         """The new β."""
-        change = p.theta * t.delta * t.slope * (t.x - t.x_next) * s.h
-        if p.guards:
-            change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - s.beta, 0))
-        return LogStepSize(s.beta + change, s.h)
+        return LogStepSize(moved(p, s.beta, p.theta * t.delta * t.slope * (t.x - t.x_next) * s.h), s.h)
 
     @staticmethod
     def update(p: Any, w: Any, s: LogStepSize, t: Transition) -> tuple[Any, LogStepSize]:
