@@ -1,7 +1,8 @@
 """What TensorBoard shows of a run: curves, step sizes, boards, and what kind of run it is."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -35,7 +36,8 @@ LAYOUT: dict[str, dict[str, list[Any]]] = {
             ["optimizer/step_size_50", "optimizer/step_size_5", "optimizer/step_size_95"],
         ],
         "schedule of lr": ["Multiline", ["train/lr", "train/alpha"]],
-        "shared by all weights": ["Multiline", ["optimizer/(?!step_size).*"]],
+        "share of the error that a step takes off": ["Multiline", ["optimizer/step_share"]],
+        "shared by all weights": ["Multiline", ["optimizer/(?!step_).*"]],
     },
     "games": {
         "plies per game": ["Multiline", ["train/game_length"]],
@@ -120,12 +122,15 @@ class Dashboard:
         self._writer.close()
 
 
-def thoughts(player: Any, greedy: GreedyPlayer, rng: np.random.Generator) -> Picture:
-    """A game of the agent against itself in four pictures, with the value of each move where it still has to choose."""
+def own_game(game: Any, greedy: GreedyPlayer, rng: np.random.Generator) -> list[Any]:
+    """The boards of a game of the agent against itself."""
+    moves, _ = play(greedy, greedy, game.board, rng)
+    return list(accumulate(moves, lambda board, move: board.play(move), initial=game.board))
+
+
+def thoughts(player: Any, boards: Sequence[Any]) -> Picture:
+    """A game in four pictures, with the value that each move has for the agent where it still has to choose."""
     game = player.game
-    boards = [game.board]
-    for move in play(greedy, greedy, game.board, rng)[0]:
-        boards.append(boards[-1].play(move))
     seen = [boards[k * (len(boards) - 1) // 3] for k in range(4)]
     move_values = getattr(player.learner, "move_values", None)  # not every learner says what it thinks
     pictures = []

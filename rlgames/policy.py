@@ -18,6 +18,7 @@ def best_move(agent: Any, board: Any) -> tuple[int, float]:
     """The best move for the player to move, and the value it leads to, on the agent's scale.
 
     An immediate win comes first; among equals the first in the game's order (Bagheri et al. 2015, table 1, step 11).
+    A ``tactical`` agent looks one ply further: it lets the opponent win at once only if there is no other move.
     """
     player = board.player()
     moves = agent.move_list[: board.list_moves(agent.move_list)]
@@ -26,12 +27,37 @@ def best_move(agent: Any, board: Any) -> tuple[int, float]:
             return move, agent.target(1.0 * player)
     if board.play(moves[0]).over():  # the last empty cell
         return moves[0], agent.target(0.0)
+    if agent.tactical:
+        safe = put_safe_first(board, moves, agent.replies)
+        if safe == 0:
+            return moves[0], agent.target(-1.0 * player)
+        moves = moves[:safe]
     sums = agent.sums(board, moves)
     best = 0
     for k in range(1, len(moves)):
         if player * sums[k] > player * sums[best] + TOLERANCE:
             best = k
     return moves[best], agent.unit(sums[best])
+
+
+@compilable
+def put_safe_first(board: Any, moves: npt.NDArray[np.int64], replies: npt.NDArray[np.int64]) -> int:
+    """Bring ``moves`` after which the opponent cannot win at once to the front, in order; how many they are."""
+    safe = 0
+    for k in range(len(moves)):
+        if not can_win(board.play(moves[k]), replies):
+            moves[safe] = moves[k]
+            safe += 1
+    return safe
+
+
+@compilable
+def can_win(board: Any, moves: npt.NDArray[np.int64]) -> bool:
+    """Whether the player to move has a winning move; ``moves`` is room for all legal ones."""
+    for k in range(board.list_moves(moves)):  # noqa: SIM110 # compiled code knows no generators
+        if board.play(moves[k]).winner() == board.player():
+            return True
+    return False
 
 
 def afterstate_values(agent: Any, board: Any) -> npt.NDArray[np.float64]:
@@ -51,6 +77,8 @@ def value_after(agent: Any, board: Any, move: int) -> float:
     after = board.play(move)
     if after.over():
         return agent.target(1.0 * after.winner())  # type: ignore[no-any-return]
+    if agent.tactical and can_win(after, agent.replies):
+        return agent.target(1.0 * after.player())  # type: ignore[no-any-return]
     agent.move_list[0] = move
     return agent.unit(agent.sums(board, agent.move_list[:1])[0])  # type: ignore[no-any-return]
 

@@ -10,7 +10,7 @@ import re
 import shlex
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -165,6 +165,23 @@ def rule_numbers(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[
         if not optimizer.State._fields:  # type: ignore[attr-defined]
             numbers["optimizer/step_size"] = float(optimizer.step_size(p, optimizer.State()))
     return numbers
+
+
+@torch.no_grad()
+def step_share(network: Any, optimizer: torch.optim.Optimizer | None, boards: Sequence[Any]) -> dict[str, float]:
+    """Σ α x² over the active weights, the mean over ``boards``: the share of its error that a step takes off a board.
+
+    Of linear units; M of Autostep is this number where it is above 1. Empty for optimizers without step sizes.
+    """
+    if not isinstance(optimizer, StepSize) or not hasattr(network, "indices"):
+        return {}
+    param = network.embedding.weight
+    group = optimizer.param_groups[0]
+    rows = network.indices(*boards)
+    state = optimizer.state_of(param, group)
+    alpha = optimizer.step_size(optimizer.hyper(group), type(state)(*(tensor[rows, 0] for tensor in state)))
+    x = (rows.unsqueeze(2) == rows.unsqueeze(1)).sum(2)  # a weight that is active twice stands there twice
+    return {"optimizer/step_share": float((alpha * x).sum(1).mean())}
 
 
 def step_sizes(optimizer: torch.optim.Optimizer | None) -> torch.Tensor:

@@ -12,7 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlgames import checkpoint, records
 from rlgames.agents import Batched, Fused
 from rlgames.cli import Interrupted, Interruptible
-from rlgames.dashboard import Dashboard, thoughts
+from rlgames.dashboard import Dashboard, own_game, thoughts
 from rlgames.episodes import Episodes
 from rlgames.files import write_atomically
 from rlgames.players import GreedyPlayer
@@ -180,7 +180,10 @@ class Trainer:
         if hasattr(
             self.player.game, "grid"
         ):  # else it is not for these pictures, and the learner's look may hold its own
-            self.dashboard.picture(p.games, "boards", thoughts(self.player, greedy, rng))
+            boards = own_game(self.player.game, greedy, rng)
+            self.dashboard.picture(p.games, "boards", thoughts(self.player, boards))
+            shares = records.step_share(self.player.network, self.player.optimizer, boards[:-1])
+            self.dashboard.scalars(p.games, shares)
         self.dashboard.flush()
         self.bar.print(f"{p.games:>11,} games: {self.evaluation.headline(p.rows[-1])}")
 

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from rlgames.study import Results
+from rlgames.study import ASYMPTOTIC, Results
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
@@ -30,17 +30,20 @@ Floats = npt.NDArray[np.float64]
 
 
 class Published(NamedTuple):
-    """Quartiles of the games to 80 %, asymptotic success, and the mean learning curve (games and success)."""
+    """Quartiles of the games to 80 %, and the mean learning curve (games and success)."""
 
     quartiles: tuple[float, float, float]
-    asymptotic: float
     curve: Floats
 
 
 class Variant(NamedTuple):
-    """The finished runs of one variant: games to 80 % and 90 % (infinite: never), asymptotic success, curves."""
+    """The finished runs of one variant: games to 80 % and 90 % (infinite: never), asymptotic success, curves.
+
+    ``first_80`` is the first evaluation at 80 %, without the smoothing of ``to_80``.
+    """
 
     to_80: Floats
+    first_80: Floats
     to_90: Floats
     asymptotic: Floats
     speed: float
@@ -58,9 +61,7 @@ def published() -> dict[str, Published]:
     with (DOCS / "published.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     return {
-        row["optimizer"]: Published(
-            (float(row["q1"]), float(row["median"]), float(row["q3"])), float(row["asymptotic"]), points(row["curve"])
-        )
+        row["optimizer"]: Published((float(row["q1"]), float(row["median"]), float(row["q3"])), points(row["curve"]))
         for row in rows
     }
 
@@ -85,6 +86,7 @@ def _variant(rows: list[dict[str, str]]) -> Variant:
     seconds = sum(float(row["train_cpu_seconds"]) for row in done)
     return Variant(
         to_80=numbers("games_to_80"),
+        first_80=np.array([min(curve[curve[:, 1] >= 0.8, 0], default=np.inf) for curve in curves]),
         to_90=numbers("games_to_90"),
         asymptotic=numbers("asymptotic"),
         speed=sum(float(row["games"]) for row in done) / seconds if seconds else np.nan,
@@ -124,21 +126,23 @@ def mark(median: float, box: tuple[float, float, float]) -> str:
 
 
 def table(found: dict[str, Variant]) -> str:
-    """Markdown, in thousands of games."""
+    """Markdown, in thousands of games. Success at the end: mean over the last 200,000, beside the published mean."""
     known, rng = published(), np.random.default_rng(0)
     lines = [
         "| variant | runs | median games to 80 % [95 %] | quartiles | published quartiles | median is"
-        " | to 90 % | asymptotic success | published | games per CPU-second |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        " | without smoothing | that is | to 90 % | success at the end | published | games per CPU-second |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for words, v in found.items():
         if not len(v.to_80):
-            lines.append(f"| {label(words)} | 0, {v.failed} failed |" + " |" * 8)
+            lines.append(f"| {label(words)} | 0, {v.failed} failed |" + " |" * 10)
             continue
         low, middle, high = quartiles(v.to_80)
         bounds = " to ".join(thousands(number) for number in interval(v.to_80, rng))
         theirs = known.get(words.removeprefix("optimizer="))
         box = " / ".join(thousands(number) for number in theirs.quartiles) if theirs else ""
+        first = float(quartiles(v.first_80)[1])
+        last = v.games[-1] - ASYMPTOTIC / 2
         cells = [
             label(words),
             f"{len(v.to_80)}" + (f", {v.failed} failed" if v.failed else ""),
@@ -146,9 +150,11 @@ def table(found: dict[str, Variant]) -> str:
             f"{thousands(low)} / {thousands(middle)} / {thousands(high)}",
             box,
             mark(middle, theirs.quartiles) if theirs else "",
+            thousands(first),
+            mark(first, theirs.quartiles) if theirs else "",
             thousands(float(quartiles(v.to_90)[1])),
             f"{np.median(v.asymptotic):.3f}",
-            f"{theirs.asymptotic:.3f}" if theirs else "",
+            f"{np.interp(last, *theirs.curve.T):.3f}" if theirs else "",
             f"{v.speed:,.0f}",
         ]
         lines.append("| " + " | ".join(cells) + " |")

@@ -45,6 +45,8 @@ def test_table_and_figures(tmp_path):
     lines = {line.split("|")[1].strip(): line for line in done.stdout.splitlines() if line.startswith("|")}
     assert "| 340 / 380 / 420 | 324 / 382 / 432 | inside |" in lines["tcl_exp"]
     assert "| 10,000 |" in lines["tcl_exp"]
+    assert "| inside | 800 | above |" in lines["tcl_exp"]
+    assert "| 0.900 | 0.878 |" in lines["tcl_exp"], "the published curve half-way between its points"
     assert "| never [- to -] | 500 / never / never | 287 / 317 / 349 | above |" in lines["smd"]
     assert "0, 1 failed" in lines["k1"]
     names = {"table.md", "table_curves.png", "table_boxes.png", "transfer_functions.png"}

@@ -41,7 +41,7 @@ def learn(engine, cls, hyper, unit, game, tuples, states, games=GAMES, tables=2,
     network = ValueNetwork(features, output=unit, dtype="float64", init=0.1)
     optimizer = cls(network.parameters(), **hyper)
     learner = TD(game, **traces)
-    agent, rng = engine(network, optimizer, learner.traces), np.random.default_rng(3)
+    agent, rng = engine(network, optimizer, learner.traces, learner.tactical), np.random.default_rng(3)
     for first in (0, games // 2):
         learner.play(agent, first, games - games // 2, hyper["lr"], rng)
         if engine is Fused:
@@ -79,9 +79,9 @@ def test_tictactoe_games_with_symmetric_boards(name):
     same(*(learn(engine, cls, hyper, cls.units[0], TicTacToe(), tuples, 3) for engine in (Eager, Fused)))
 
 
-def test_learning_from_exploratory_moves():
+def test_learning_from_exploratory_moves_by_a_tactical_agent():
     cls, hyper = RULES["tcl_exp"]
-    words = {"epsilon": Constant(0.5), "learn_exploratory": True}
+    words = {"epsilon": Constant(0.5), "learn_exploratory": True, "tactical": True}
     same(*(learn(engine, cls, hyper, "tanh", Connect4(), TUPLES, 4, **words) for engine in (Eager, Fused)))
 
 

@@ -13,7 +13,7 @@ from rlgames.games.tictactoe import TicTacToe
 from rlgames.network import ValueNetwork
 from rlgames.optim import TDL
 from rlgames.players import GreedyPlayer
-from rlgames.policy import TOLERANCE, best_move, random_move
+from rlgames.policy import TOLERANCE, afterstate_values, best_move, random_move
 
 CONNECT4, TICTACTOE = Connect4(), TicTacToe()
 RNG = np.random.default_rng(0)
@@ -22,9 +22,9 @@ RNG = np.random.default_rng(0)
 class Values:
     """An agent that values moves by a table, in the game's order of moves."""
 
-    def __init__(self, *sums):
-        self._sums = sums
-        self.move_list = np.empty(9, np.int64)
+    def __init__(self, *sums, tactical=False):
+        self._sums, self.tactical = sums, tactical
+        self.move_list, self.replies = np.empty(9, np.int64), np.empty(9, np.int64)
 
     def sums(self, board, moves):
         return np.array([self._sums[k % len(self._sums)] for k in range(len(moves))])
@@ -82,6 +82,29 @@ def test_the_first_of_two_wins_in_the_games_order():
 def test_the_first_player_maximises_the_second_minimises_and_ties_go_in_order(sums, first, second):
     for board, place in ((CONNECT4.board, first), (CONNECT4.play("4"), second)):
         assert best_move(Values(*sums), board) == (board.moves()[place], 10 * sums[place])
+
+
+@pytest.mark.parametrize(
+    ("game", "moves", "block"),
+    [(CONNECT4, "12131", 0), (CONNECT4, "112233", 3), (CONNECT4, "717273", 6), (TICTACTOE, "152", 2)],
+)
+def test_a_tactical_agent_blocks(game, moves, block):
+    """Whatever it thinks of the moves; an immediate win of its own still comes first."""
+    board = game.play(moves)
+    for sums in ((1, 2, 3), (3, 2, 1)):
+        move, value = best_move(Values(*sums, tactical=True), board)
+        assert move == block
+        assert abs(value) in ((1,) if board.play(move).winner() else (10, 20, 30))
+        values = afterstate_values(Values(*sums, tactical=True), board)
+        for k, move in enumerate(board.moves()):
+            lets_win = any(board.play(move).play(m).winner() for m in board.play(move).moves())
+            assert (values[k] == -1) == lets_win or board.play(move).winner()
+
+
+def test_a_tactical_agent_that_cannot_block_knows_that_it_has_lost():
+    board = CONNECT4.play("33445")  # the first player threatens columns 2 and 6
+    assert best_move(Values(0.5, tactical=True), board) == (board.moves()[0], 1)
+    assert best_move(Values(0.5), board)[1] == 5
 
 
 def test_the_last_cell_of_a_draw():

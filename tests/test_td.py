@@ -25,7 +25,7 @@ class Recorder:
 
     def __init__(self, script=(), output="tanh"):
         self.script, self.output, self.rows, self.calls, self.lrs = list(script), output, [], [], []
-        self.ahead = []
+        self.ahead, self.tactical = [], False
         self.move_list = np.empty(9, np.int64)
 
     def sums(self, board, moves):

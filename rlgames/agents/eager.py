@@ -23,15 +23,22 @@ class Eager:
         network: the value network.
         optimizer: over the network's parameters.
         traces: kind of eligibility traces, None for lambda 0.
+        tactical: avoid moves after which the opponent wins at once, see ``rlgames.policy.best_move``.
 
     Raises:
         ValueError: for traces with an optimizer that has none.
     """
 
-    def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer, traces: Traces | None = None) -> None:
+    def __init__(
+        self,
+        network: ValueNetwork,
+        optimizer: torch.optim.Optimizer,
+        traces: Traces | None = None,
+        tactical: bool = False,
+    ) -> None:
         check_traces(optimizer, traces)
-        self.network, self.optimizer, self.traces = network, optimizer, traces
-        self.move_list = np.empty(network.features.n_moves, np.int64)
+        self.network, self.optimizer, self.traces, self.tactical = network, optimizer, traces, tactical
+        self.move_list, self.replies = (np.empty(network.features.n_moves, np.int64) for _ in range(2))
 
     @torch.no_grad()
     def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> Floats:

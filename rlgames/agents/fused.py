@@ -31,6 +31,7 @@ class Compiled(NamedTuple):
             close together.
         state: ``[rows, fields]``, what the rule remembers of a weight, side by side in memory.
         move_list: ``[n_moves]``, room for the legal moves.
+        replies: ``[n_moves]``, room for those of the opponent.
         results: ``[n_moves]``, room for the sums after them.
         indices: ``[n_features]``, rows of the board at hand.
         x: ``[n_features]``, how often each of them stands there.
@@ -38,6 +39,7 @@ class Compiled(NamedTuple):
         memory: the rows that learn, and their traces.
         lanes: ``[1 + fields, lanes of memory]``, weight and state of those rows.
         lr: ``[1]``, the global step size.
+        tactical: see ``Fused``.
     """
 
     features: Any
@@ -47,6 +49,7 @@ class Compiled(NamedTuple):
     weights: Floats
     state: Floats
     move_list: npt.NDArray[np.int64]
+    replies: npt.NDArray[np.int64]
     results: npt.NDArray[np.float64]
     indices: npt.NDArray[np.int32]
     x: Floats
@@ -54,6 +57,7 @@ class Compiled(NamedTuple):
     memory: Any
     lanes: Floats
     lr: npt.NDArray[np.float64]
+    tactical: bool
 
     def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Sums of weights after each of ``moves``, none of which may end the game.
@@ -206,12 +210,19 @@ class Fused:
         network: the value network, on the CPU.
         optimizer: one of this package's rules, over the network's parameters.
         traces: kind of eligibility traces, None for lambda 0.
+        tactical: avoid moves after which the opponent wins at once, see ``rlgames.policy.best_move``.
 
     Raises:
         ValueError: for an optimizer without compiled form, or a network on another device.
     """
 
-    def __init__(self, network: ValueNetwork, optimizer: torch.optim.Optimizer, traces: Traces | None = None) -> None:
+    def __init__(
+        self,
+        network: ValueNetwork,
+        optimizer: torch.optim.Optimizer,
+        traces: Traces | None = None,
+        tactical: bool = False,
+    ) -> None:
         if not isinstance(optimizer, StepSize):
             raise ValueError(f"engine=fused has no compiled form of {type(optimizer).__name__}; use engine=eager")
         check_traces(optimizer, traces)
@@ -219,7 +230,7 @@ class Fused:
             raise ValueError(
                 f"engine=fused runs on device=cpu, not {network.embedding.weight.device}; use engine=eager"
             )
-        self.network, self.optimizer, self.traces = network, optimizer, traces
+        self.network, self.optimizer, self.traces, self.tactical = network, optimizer, traces, tactical
         self._rows = torch.from_numpy(network.features.rows)
         self._compiled: Compiled | None = None
 
@@ -244,6 +255,7 @@ class Fused:
             weights=weights,
             state=state,
             move_list=np.zeros(features.n_moves, np.int64),
+            replies=np.zeros(features.n_moves, np.int64),
             results=np.zeros(features.n_moves),
             indices=indices,
             x=x,
@@ -251,6 +263,7 @@ class Fused:
             memory=learning,
             lanes=np.zeros((1 + state.shape[1], len(learning.rows)), weights.dtype),
             lr=np.array([group["lr"]]),
+            tactical=self.tactical,
         )
         return self._compiled
 

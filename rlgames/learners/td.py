@@ -35,6 +35,7 @@ class TD:
         win_decay: a win after n plies is worth 1 - win_decay * n; the article has 0, the authors' program 0.01.
         learn_exploratory: whether positions learn from exploratory moves too, which makes them worth what they are to
             a player who explores; sensible with an epsilon that falls to 0.
+        tactical: whether the agent avoids moves after which the opponent wins at once, in training and in play.
 
     Raises:
         ValueError: for a probability, discount or decay out of range.
@@ -53,6 +54,7 @@ class TD:
         threshold: float = 0.0,
         win_decay: float = 0.0,
         learn_exploratory: bool = False,
+        tactical: bool = False,
     ) -> None:
         if not hasattr(game, "n_cells"):
             raise ValueError(f"learner=td is for boards of cells, not for {game.name}; learner=td_leaf is")
@@ -69,7 +71,7 @@ class TD:
         if not 0 <= win_decay * game.n_cells < 1:
             raise ValueError(f"learner.win_decay is {win_decay}; allowed are numbers from 0 to 1 / {game.n_cells}")
         self.game, self.epsilon, self.lr, self.gamma, self.win_decay = game, epsilon, lr, gamma, win_decay
-        self.learn_exploratory = learn_exploratory
+        self.learn_exploratory, self.tactical = learn_exploratory, tactical
         self.curves(np.zeros(1, np.int64))  # refuse at once what is wrong from the start
         self.traces = Traces(gamma * lambda_, *TRACES[traces], threshold) if gamma * lambda_ else None
 
@@ -178,9 +180,7 @@ def play_games(
     errors = 0.0
     for k in range(len(epsilons)):
         agent.set_lr(lrs[k])
-        winner, length, learned, error = play_game(
-            agent, board, epsilons[k], gamma, win_decay, learn_exploratory, rng
-        )
+        winner, length, learned, error = play_game(agent, board, epsilons[k], gamma, win_decay, learn_exploratory, rng)
         games += 1
         plies += length
         updates += learned

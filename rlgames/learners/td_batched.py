@@ -56,6 +56,8 @@ class BatchedTD:
         self.td, self.batch, self._device = learner, batch, device
         self._horizon = horizon if traces else 1
         self._boards = self._start = learner.game.start_boards(batch, device)
+        if learner.tactical:
+            raise ValueError("engine=batched has no learner.tactical; engine=fused and eager have")
         ages = torch.arange(self._horizon, device=device)
         decay = torch.tensor(traces.decay if traces else 0.0, dtype=dtype, device=device)
         self._decay = decay ** ((ages.unsqueeze(1) - ages) % self._horizon)  # [slot of now, slot]

@@ -39,7 +39,6 @@ class Autostep(StepSize):
     """
 
     State = Normalized
-    shared = ("M",)  # of the last step, for people
     units = ("identity",)
     traced = False
 
@@ -74,7 +73,6 @@ class Autostep(StepSize):
     def update(p: Any, w: Any, s: Normalized, t: Transition) -> tuple[Any, Normalized]:
         """See the class."""
         s = p.adapt(s, t)
-        p.M[()] = torch.clamp_min(t.sum, 1)
-        alpha = torch.where(t.e != 0, s.alpha / p.M[()], s.alpha)
+        alpha = torch.where(t.e != 0, s.alpha / torch.clamp_min(t.sum, 1), s.alpha)
         step = alpha * t.delta * t.e
         return w + step, Normalized(alpha, s.h * torch.relu(1 - alpha * torch.square(t.e)) + step, s.v)
