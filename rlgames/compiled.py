@@ -18,8 +18,10 @@ import marshal
 import math
 import os
 import re
+import shutil
 import sys
 import tempfile
+import time
 import types as python_types
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -29,9 +31,7 @@ import numba
 import numpy as np
 import torch
 from llvmlite import ir
-from numba import _dynfunc, types
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba import types
 from numba.extending import intrinsic, overload, overload_method
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -43,37 +43,9 @@ C = TypeVar("C", bound=type)
 OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "error_model": "numpy"}
 
 
-class _TextLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """Code of a function that stands in others only: optimized and turned into machine code with them, not alone."""
-
-    def _optimize_final_module(self) -> None:
-        """Left to the function it ends in."""
-
-    def _finalize_final_module(self) -> None:
-        self._finalize_dynamic_globals()
-        self._finalized = True
-
-
-class _TextCompiler(Compiler):  # type: ignore[misc]
-    """Compiles such functions, in half the time."""
-
-    def _compile_bytecode(self) -> Any:
-        state = self.state
-        state.library = _TextLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-        state.targetctx.get_executable = _no_executable  # of a context made for this function
-        return super()._compile_bytecode()
-
-
-def _no_executable(library: Any, description: Any, environment: Any) -> Any:
-    """A function that cannot be called from Python, by which numba knows the code."""
-    library._ensure_finalized()
-    name = description.qualname
-    return _dynfunc.make_function(description.lookup_module(), name, name, 0, environment, (library,))
-
-
 # Calls with many arguments cost more than small functions do, and an agent is a hundred words: the text of a function
 # stands in place of every call (a quarter more games per second; chess searches 1.4 times the nodes).
-INLINED = OPTIONS | {"forceinline": True, "pipeline_class": _TextCompiler}
+INLINED = OPTIONS | {"forceinline": True}
 
 
 def compilable(function: F) -> F:
@@ -214,13 +186,29 @@ def _package_texts() -> bytes:
 @functools.cache
 def _writable_folder(name: str) -> str | None:
     for root in _cache_roots():
+        folder = root / name
         try:
-            (root / name).mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=root / name):
-                return str(root / name)
+            new = not folder.exists()
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                os.utime(folder)  # the last use
         except OSError:
             continue
+        if new:
+            _remove_unused(root)
+        return str(folder)
     return None
+
+
+def _remove_unused(root: Path, days: float = 30.0) -> None:
+    """Remove the folders of ``cache_folder`` that no process has begun to use for so many ``days``.
+
+    A process that still runs makes its folder anew when it next compiles.
+    """
+    for folder in root.iterdir():
+        with contextlib.suppress(OSError):  # another process was quicker, or it is not ours to remove
+            if re.fullmatch("[0-9a-f]{16}", folder.name) and time.time() - folder.stat().st_mtime > days * 86_400:
+                shutil.rmtree(folder)
 
 
 def _cache_roots() -> Iterable[Path]:

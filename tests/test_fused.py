@@ -24,7 +24,6 @@ from rlgames.traces import Traces
 GAMES = 20
 TUPLES = [[0, 1, 6, 7], [12, 18, 24, 30], [3, 8, 13, 18], [20, 21, 26, 27], [36, 37, 31, 24], [5, 11, 17, 23]]
 LINE = np.array([int(move) for move in "5450624550411045653112"])
-UNITS = [(name, unit) for name, rule in RULES.items() for unit in rule.cls.units]
 
 
 def follow(agent, board, targets, explored, gamma):
@@ -96,15 +95,22 @@ def same(a, b):
         torch.testing.assert_close(b[0][name], tensor, rtol=1e-12, atol=1e-12, msg=lambda m, n=name: f"{n}: {m}")
 
 
-@pytest.mark.parametrize(("name", "unit"), UNITS)
-def test_every_rule(name, unit):
-    same(*(lesson(engine, name, unit) for engine in (Eager, Fused)))
-
-
 def traced(name):
     """Whether traces can be a matter of their own: rules that see the lanes of other weights, or remember more."""
     cls = RULES[name].cls
-    return any(kinds(cls)) and (name == "tcl_exp" or cls.total is not StepSize.total or cls.looks_ahead)
+    return any(kinds(cls)) and (name == "tcl" or cls.total is not StepSize.total or cls.looks_ahead)
+
+
+def every_unit():
+    """Each rule with each of its units; those that are tried with traces anyway are slow without them."""
+    for name, rule in RULES.items():
+        marks = pytest.mark.slow if traced(name) else ()
+        yield from (pytest.param(name, unit, marks=marks) for unit in rule.cls.units)
+
+
+@pytest.mark.parametrize(("name", "unit"), list(every_unit()))
+def test_every_rule(name, unit):
+    same(*(lesson(engine, name, unit) for engine in (Eager, Fused)))
 
 
 @pytest.mark.parametrize("threshold", [0, 0.01])
