@@ -18,8 +18,10 @@ import marshal
 import math
 import os
 import re
+import shutil
 import sys
 import tempfile
+import time
 import types as python_types
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -184,13 +186,29 @@ def _package_texts() -> bytes:
 @functools.cache
 def _writable_folder(name: str) -> str | None:
     for root in _cache_roots():
+        folder = root / name
         try:
-            (root / name).mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=root / name):
-                return str(root / name)
+            new = not folder.exists()
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                os.utime(folder)  # the last use
         except OSError:
             continue
+        if new:
+            _remove_unused(root)
+        return str(folder)
     return None
+
+
+def _remove_unused(root: Path, days: float = 30.0) -> None:
+    """Remove the folders of ``cache_folder`` that no process has begun to use for so many ``days``.
+
+    A process that still runs makes its folder anew when it next compiles.
+    """
+    for folder in root.iterdir():
+        with contextlib.suppress(OSError):  # another process was quicker, or it is not ours to remove
+            if re.fullmatch("[0-9a-f]{16}", folder.name) and time.time() - folder.stat().st_mtime > days * 86_400:
+                shutil.rmtree(folder)
 
 
 def _cache_roots() -> Iterable[Path]:

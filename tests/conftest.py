@@ -1,10 +1,51 @@
+import copy
+import functools
 import json
+from typing import Any, NamedTuple
 
 import pytest
 import torch
+from hydra.utils import get_class
+from omegaconf import OmegaConf
 
-from rlgames.build import load
+import rlgames.build
+from rlgames.build import CONF, load
+from rlgames.optim import StepSize
 from rlgames.train import train
+
+
+@functools.cache
+def _composed(config, words, compose=rlgames.build.compose):
+    return compose(config, overrides=list(words))
+
+
+# Composing takes Hydra 0.15 s, and many tests ask for the same words.
+rlgames.build.compose = lambda config, overrides: copy.deepcopy(_composed(config, tuple(overrides)))
+
+
+class Optimizer(NamedTuple):
+    """A file of conf/optimizer."""
+
+    cls: Any
+    hyper: dict[str, Any]
+    unit: str
+
+
+def _optimizers():
+    for file in sorted((CONF / "optimizer").glob("*.yaml")):
+        text = OmegaConf.load(file)
+        if "defaults" in text:  # builds on another file
+            text = load(f"optimizer={file.stem}")
+        node = text.get("optimizer", text)
+        hyper = {str(key): number for key, number in node.items() if not str(key).startswith("_")}
+        yield (
+            file.stem,
+            Optimizer(get_class(node["_target_"]), hyper, OmegaConf.select(text, "network.output", default="tanh")),
+        )
+
+
+OPTIMIZERS = dict(_optimizers())
+RULES = {name: optimizer for name, optimizer in OPTIMIZERS.items() if issubclass(optimizer.cls, StepSize)}
 
 QUICK = [
     "game=tictactoe",

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from hydra.utils import get_class
+from conftest import OPTIMIZERS
 
 from rlgames.agents import Batched, Eager
-from rlgames.build import CONF, load
 from rlgames.episodes import Episodes
 from rlgames.features.ntuples import NTuples
 from rlgames.features.tensors import TensorNTuples
@@ -30,18 +29,11 @@ DEVICES = [
 ]
 
 
-def rules():
-    """Name, class and hyper-parameters of each conf/optimizer file, SGD and Adam of torch included."""
-    for file in sorted((CONF / "optimizer").glob("*.yaml")):
-        node = load(f"optimizer={file.stem}").optimizer
-        yield file.stem, get_class(node["_target_"]), {str(k): v for k, v in node.items() if not str(k).startswith("_")}
-
-
 def can_be_batched(cls):
     return not any(getattr(cls, name, ()) for name in ("shared", "looks_ahead", "transient"))
 
 
-RULES = {name: (cls, hyper) for name, cls, hyper in rules() if can_be_batched(cls)}
+RULES = {name: (cls, hyper) for name, (cls, hyper, _) in OPTIMIZERS.items() if can_be_batched(cls)}
 UNITS = {name: getattr(cls, "units", ("tanh", "sigmoid")) for name, (cls, _) in RULES.items()}
 CASES = [("connect4", name, unit) for name, units in UNITS.items() for unit in units]
 CASES += [("tictactoe", name, units[0]) for name, units in UNITS.items()]  # symmetric boards
@@ -92,7 +84,7 @@ class Dice:
         return self.choice
 
 
-def play_both(game, rule, unit="tanh", games=6, sparse=True, epsilon=0.2, device="cpu", **td):
+def play_both(game, rule, unit="tanh", games=3, sparse=True, epsilon=0.2, device="cpu", **td):
     """The same games eagerly and in lockstep, one at a time."""
     numbers = np.random.default_rng(3).random((games * game.n_cells, 2))
     td |= {"epsilon": Constant(epsilon)}

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 from rlgames.agents import Eager, Fused
-from rlgames.compiled import compile_function, single_precision
+from rlgames.compiled import _writable_folder, compile_function, single_precision
 from rlgames.features.ntuples import NTuples
 from rlgames.games import connect4, tictactoe
 from rlgames.learners.td import TD, play_games
@@ -113,6 +114,20 @@ def test_without_a_folder_to_write_in_it_works_too(tmp_path, moves, variables):
     chosen, path, *_ = process(CHOOSE, **without)
     assert chosen == moves
     assert not Path(path).is_relative_to(tmp_path)
+
+
+def test_code_of_sources_long_gone_is_removed_when_there_is_new_code(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    names = {"used again": "a" * 16, "long gone": "b" * 16, "young": "c" * 16, "not ours": "results"}
+    for kind, name in names.items():
+        (tmp_path / name / "part").mkdir(parents=True)
+        last_use = time.time() - 86_400 * (29 if kind == "young" else 31)
+        os.utime(tmp_path / name, (last_use, last_use))
+    make = _writable_folder.__wrapped__
+    make(names["used again"])
+    assert {folder.name for folder in tmp_path.iterdir()} == set(names.values())
+    make("d" * 16)
+    assert {folder.name for folder in tmp_path.iterdir()} == {*names.values(), "d" * 16} - {names["long gone"]}
 
 
 @pytest.mark.slow

@@ -1,14 +1,18 @@
-"""Compiled learning equals plain torch: whole games in float64, weights, state and random stream, for every rule."""
+"""Compiled learning equals plain torch: in float64, weights, state and random stream, for every rule.
+
+Machine code is made per rule, game and form of memory. What a rule brings is tried on a given line of play, which
+compiles in half the time of a game; what the loop brings is tried on whole games of a rule for each form of memory. All
+rules in whole games are left to the slow tests.
+"""
 
 import contextlib
 
 import numpy as np
 import pytest
 import torch
-from hydra.utils import get_class
+from conftest import RULES
 
 from rlgames.agents import Eager, Fused
-from rlgames.build import CONF, load
 from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
@@ -20,24 +24,52 @@ from rlgames.traces import Traces
 
 GAMES = 20
 TUPLES = [[0, 1, 6, 7], [12, 18, 24, 30], [3, 8, 13, 18], [20, 21, 26, 27], [36, 37, 31, 24], [5, 11, 17, 23]]
+LINE = np.array([int(move) for move in "5450624550411045653112"])
 
 
-def rules():
-    """Name, class, hyper-parameters and unit of each conf/optimizer file that is a rule."""
-    for file in sorted((CONF / "optimizer").glob("*.yaml")):
-        cfg = load(f"optimizer={file.stem}")
-        cls = get_class(cfg.optimizer["_target_"])
-        if issubclass(cls, StepSize):
-            yield file.stem, cls, {str(k): v for k, v in cfg.optimizer.items() if not str(k).startswith("_")}
+def follow(agent, board, targets, explored, gamma):
+    """Learn from ``LINE``: a target for each position, those ``explored`` left out; the sum of |td_error|."""
+    errors = 0.0
+    agent.begin()
+    for k in range(len(LINE)):
+        after = board.play(LINE[k])
+        if explored is not None and explored[k]:
+            agent.explored(board)
+        else:
+            errors += abs(agent.learn(board, targets[k], after, gamma if k + 1 < len(LINE) else 0.0))
+        board = after
+    return errors
 
 
-RULES = {name: (cls, hyper) for name, cls, hyper in rules()}
-CASES = [(name, cls, hyper, unit) for name, cls, hyper in rules() for unit in cls.units]
+def lesson(engine, name, unit=None, traces=None, gamma=1.0, tables=2):
+    """The errors on a line of play taught twice, and then the optimizer's tensors."""
+    cls, hyper, chosen = RULES[name]
+    game, rng = Connect4(), np.random.default_rng(3)
+    features = NTuples(game, tuples=TUPLES, states=4, table_per_player=tables == 2)
+    network = ValueNetwork(features, output=unit or chosen, dtype="float64", init=0.1)
+    optimizer = cls(network.parameters(), **hyper)
+    agent, errors = engine(network, optimizer, traces), []
+    for _ in range(2):
+        explored = rng.random(len(LINE)) < 0.2 if traces else None
+        errors.append(agent.run(follow, game.board, rng.random(len(LINE)), explored, gamma))
+        if engine is Fused:
+            agent.store()
+    return tensors(network, optimizer), errors
 
 
-def learn(engine, cls, hyper, unit, game, tuples, states, games=GAMES, tables=2, **traces):
+def tensors(network, optimizer):
+    """The weights, and what the optimizer remembers of them; traces end with the game."""
+    state = optimizer.state[network.embedding.weight]
+    state = {name: tensor for name, tensor in state.items() if name != "trace"}
+    return {"weight": network.embedding.weight.detach(), **state}
+
+
+def learn(engine, name, unit, game=None, games=GAMES, **traces):
     """The optimizer's tensors and the next random number after some games; two chunks, so state comes and goes."""
-    features = NTuples(game, tuples=tuples, states=states, table_per_player=tables == 2)
+    cls, hyper, _ = RULES[name]
+    game = game or Connect4()
+    tuples, states = (TUPLES, 4) if game.name == "connect4" else ([[0, 1, 2], [3, 4, 5], [0, 4, 8]], 3)
+    features = NTuples(game, tuples=tuples, states=states)
     network = ValueNetwork(features, output=unit, dtype="float64", init=0.1)
     optimizer = cls(network.parameters(), **hyper)
     learner = TD(game, **traces)
@@ -46,9 +78,7 @@ def learn(engine, cls, hyper, unit, game, tuples, states, games=GAMES, tables=2,
         learner.play(agent, first, games - games // 2, hyper["lr"], rng)
         if engine is Fused:
             agent.store()
-    state = optimizer.state[network.embedding.weight]
-    state = {name: tensor for name, tensor in state.items() if name != "trace"}  # ends with the game
-    return {"weight": network.embedding.weight.detach(), **state}, rng.random()
+    return tensors(network, optimizer), rng.random()
 
 
 def kinds(cls):
@@ -60,23 +90,38 @@ def kinds(cls):
 
 
 def same(a, b):
-    assert a[1] == b[1]
+    assert b[1] == pytest.approx(a[1], rel=1e-12)
     assert a[0].keys() == b[0].keys()
     for name, tensor in a[0].items():
         torch.testing.assert_close(b[0][name], tensor, rtol=1e-12, atol=1e-12, msg=lambda m, n=name: f"{n}: {m}")
 
 
-@pytest.mark.parametrize(("name", "cls", "hyper", "unit"), CASES, ids=[f"{c[0]}-{c[3]}" for c in CASES])
-def test_connect4_games(name, cls, hyper, unit):
-    game = Connect4()
-    same(*(learn(engine, cls, hyper, unit, game, TUPLES, 4) for engine in (Eager, Fused)))
+def traced(name):
+    """Whether traces can be a matter of their own: rules that see the lanes of other weights, or remember more."""
+    cls = RULES[name].cls
+    return any(kinds(cls)) and (name == "tcl" or cls.total is not StepSize.total or cls.looks_ahead)
 
 
-@pytest.mark.parametrize("name", ["k1", "autostep", "smd"])
-def test_tictactoe_games_with_symmetric_boards(name):
-    cls, hyper = RULES[name]
-    tuples = [[0, 1, 2], [3, 4, 5], [0, 4, 8]]
-    same(*(learn(engine, cls, hyper, cls.units[0], TicTacToe(), tuples, 3) for engine in (Eager, Fused)))
+def every_unit():
+    """Each rule with each of its units; those that are tried with traces anyway are slow without them."""
+    for name, rule in RULES.items():
+        marks = pytest.mark.slow if traced(name) else ()
+        yield from (pytest.param(name, unit, marks=marks) for unit in rule.cls.units)
+
+
+@pytest.mark.parametrize(("name", "unit"), list(every_unit()))
+def test_every_rule(name, unit):
+    same(*(lesson(engine, name, unit) for engine in (Eager, Fused)))
+
+
+@pytest.mark.parametrize("threshold", [0, 0.01])
+@pytest.mark.parametrize("traces", TRACES)
+@pytest.mark.parametrize("name", [name for name in RULES if traced(name)])
+def test_kinds_of_traces(name, traces, threshold):
+    if traces not in kinds(RULES[name].cls):
+        pytest.skip("not defined")
+    traces = Traces(0.8, *TRACES[traces], threshold)
+    same(*(lesson(engine, name, traces=traces, gamma=0.9) for engine in (Eager, Fused)))
 
 
 def test_learning_from_exploratory_moves_by_a_tactical_agent():
@@ -88,32 +133,37 @@ def test_learning_from_exploratory_moves_by_a_tactical_agent():
 @pytest.mark.parametrize("name", ["alpha_bounds", "tidbd_ordinary"])
 def test_one_table_for_both_players(name):
     """Then the next position has weights in common with the present one."""
-    cls, hyper = RULES[name]
-    case = cls, hyper, cls.units[0], TicTacToe(), [[0, 1, 2], [3, 4, 5], [0, 4, 8]], 3
-    same(*(learn(engine, *case, gamma=0.9, tables=1) for engine in (Eager, Fused)))
+    same(*(lesson(engine, name, gamma=0.9, tables=1) for engine in (Eager, Fused)))
 
 
-@pytest.mark.parametrize("name", [name for name, (cls, _) in RULES.items() if any(kinds(cls))])
+def some(*fast, names=RULES):
+    """All ``names``; those that are not among the first words are slow."""
+    return [pytest.param(name, marks=() if name in fast else pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", some("tcl_exp"))
+def test_connect4_games(name):
+    for unit in RULES[name].cls.units:
+        same(*(learn(engine, name, unit) for engine in (Eager, Fused)))
+
+
+@pytest.mark.parametrize("name", some("smd"))
+def test_tictactoe_games_with_symmetric_boards(name):
+    same(*(learn(engine, name, RULES[name].unit, TicTacToe()) for engine in (Eager, Fused)))
+
+
+@pytest.mark.parametrize(
+    "name", [case for case in some("tcl_exp", "swift_td") if any(kinds(RULES[case.values[0]].cls))]
+)
 def test_connect4_games_with_traces(name):
-    cls, hyper = RULES[name]
-    traces = {"lambda_": 0.5, "gamma": 0.9, "traces": next(kinds(cls))}
-    same(*(learn(engine, cls, hyper, cls.units[0], Connect4(), TUPLES, 4, 10, **traces) for engine in (Eager, Fused)))
+    for kind in kinds(RULES[name].cls):
+        words = {"lambda_": 0.5, "gamma": 0.9, "traces": kind, "threshold": 0.01}
+        same(*(learn(engine, name, RULES[name].unit, games=6, **words) for engine in (Eager, Fused)))
 
 
-@pytest.mark.parametrize("threshold", [0, 0.01])
-@pytest.mark.parametrize("traces", ["et", "res", "rep", "rr"])
-@pytest.mark.parametrize("name", ["tcl_exp", "idbd_nl", "auto_tidbd", "swift_td"])
-def test_kinds_of_traces(name, traces, threshold):
-    cls, hyper = RULES[name]
-    if traces not in kinds(cls):
-        pytest.skip("not defined")
-    kind = {"lambda_": 0.8, "traces": traces, "threshold": threshold}
-    same(*(learn(engine, cls, hyper, cls.units[0], Connect4(), TUPLES, 4, 10, **kind) for engine in (Eager, Fused)))
-
-
-@pytest.mark.parametrize("name", [name for name, (cls, _) in RULES.items() if not any(kinds(cls))])
+@pytest.mark.parametrize("name", [name for name, (cls, *_) in RULES.items() if not any(kinds(cls))])
 def test_rules_that_are_not_defined_with_traces_say_so(name):
-    cls, hyper = RULES[name]
+    cls, hyper, _ = RULES[name]
     network = ValueNetwork(NTuples(TicTacToe(), tuples=[[0, 1]], states=3))
     for engine in (Eager, Fused):
         with pytest.raises(ValueError, match=rf"learner.lambda_ .* {cls.__name__} is not defined"):

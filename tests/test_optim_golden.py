@@ -8,11 +8,10 @@ from math import exp, log, sqrt
 
 import pytest
 import torch
-from hydra.utils import get_class
+from conftest import RULES
 from torch import nn
 
-from rlgames.build import CONF, load
-from rlgames.optim import IDBD, SMD, TIDBD, AlphaBounds, AutoTIDBD, IDBDnl, OrdinaryTIDBD, StepSize, SwiftTD
+from rlgames.optim import IDBD, SMD, TIDBD, AlphaBounds, AutoTIDBD, IDBDnl, OrdinaryTIDBD, SwiftTD
 from rlgames.traces import Traces
 
 W = [0.3, -0.2]
@@ -278,11 +277,6 @@ def irprop_plus(y, **hyper):
     return rprop(y, **hyper, plus=True, improved=True)
 
 
-RULES = {
-    file.stem: load(f"optimizer={file.stem}")
-    for file in sorted((CONF / "optimizer").glob("*.yaml"))
-    if issubclass(get_class(load(f"optimizer={file.stem}").optimizer["_target_"]), StepSize)
-}
 # settings beside those of the yaml, in which guards, bounds and the second sum act
 MORE = {
     "idbd": [{"theta": 60, "lr": 0.4}, {"theta": 5, "lr": 0.4, "guards": False}, {"lr": 5e-5, "theta": 0.0}],
@@ -318,10 +312,11 @@ def test_every_rule_has_an_example():
 @pytest.mark.parametrize("sparse", [True, False], ids=["sparse", "dense"])
 @pytest.mark.parametrize(("name", "change"), CASES, ids=[f"{n}-{i}" for i, (n, _) in enumerate(CASES)])
 def test_five_steps(name, change, sparse):
-    node, y = RULES[name].optimizer, SLOPE if RULES[name].network.output != "identity" else [1.0] * 5
-    hyper = {str(k): v for k, v in node.items() if not str(k).startswith("_")} | change
+    cls, hyper, unit = RULES[name]
+    y = SLOPE if unit != "identity" else [1.0] * 5
+    hyper = hyper | change
     table = nn.EmbeddingBag.from_pretrained(torch.tensor(W).double()[:, None], False, mode="sum", sparse=sparse)
-    optimizer = get_class(node["_target_"])(table.parameters(), **hyper)
+    optimizer = cls(table.parameters(), **hyper)
     with torch.no_grad():
         table.weight[:] = torch.tensor(W, dtype=torch.float64)[:, None]
     for x, delta, slope in zip(X, DELTA, y, strict=True):
@@ -486,7 +481,7 @@ def test_tdl_by_hand():
 def test_alpha_bounds_remembers_the_tightest_bound():
     """Slope and features: 0.81 * 2, 0.5625 * 5, 0.25 * 1, 0.64 * 5, 0.0625 * 2; the largest is the fourth."""
     weight = nn.Parameter(torch.zeros(2, dtype=torch.float64))
-    optimizer = get_class(RULES["alpha_bounds"].optimizer["_target_"])([weight])
+    optimizer = AlphaBounds([weight])
     for x, delta, slope in zip(X, DELTA, SLOPE, strict=True):
         weight.grad = torch.tensor(x, dtype=torch.float64)
         optimizer.step(delta, slope)

@@ -5,20 +5,13 @@ import copy
 import hypothesis.strategies as st
 import pytest
 import torch
-from hydra.utils import get_class
+from conftest import RULES
 from hypothesis import given, settings
 
-from rlgames.build import CONF, load
 from rlgames.optim import StepSize
 from rlgames.traces import Traces
 
 SIZE = 5
-RULES = {}
-for file in sorted((CONF / "optimizer").glob("*.yaml")):
-    node = load(f"optimizer={file.stem}").optimizer
-    if issubclass(get_class(node["_target_"]), StepSize):
-        hyper = {str(k): v for k, v in node.items() if not str(k).startswith("_")}
-        RULES[file.stem] = get_class(node["_target_"]), hyper
 
 rules = pytest.mark.parametrize("name", RULES)
 small = settings(max_examples=20, deadline=None)
@@ -33,7 +26,7 @@ steps = st.lists(step, min_size=1, max_size=6)
 
 def make(name, dtype=torch.float64, sparse=True):
     """A parameter of five weights and its optimizer."""
-    cls, hyper = RULES[name]
+    cls, hyper, _ = RULES[name]
     weight = torch.nn.Parameter(torch.linspace(-0.5, 0.5, SIZE, dtype=dtype)[:, None])
     return weight, cls([weight], **hyper), sparse
 
@@ -97,7 +90,7 @@ def test_dense_gradients_do_what_sparse_ones_do(name, steps):
     same(take(make(name), steps), take(make(name, sparse=False), steps))
 
 
-@pytest.mark.parametrize("name", [name for name, (cls, _) in RULES.items() if cls.looks_ahead or cls.transient])
+@pytest.mark.parametrize("name", [name for name, (cls, *_) in RULES.items() if cls.looks_ahead or cls.transient])
 @small
 @given(steps=steps, threshold=st.sampled_from([0.0, 0.3]), game=st.integers(1, 6))
 def test_dense_and_sparse_with_traces_and_next_positions(name, steps, threshold, game):
@@ -146,7 +139,7 @@ def test_step_sizes_are_positive_numbers(name, steps):
 
 @rules
 def test_doubling_lr_doubles_the_first_step_of_rules_without_sums(name):
-    cls, hyper = RULES[name]
+    cls, hyper, _ = RULES[name]
     if cls.total is not StepSize.total or name == "alpha_bounds":
         pytest.skip("its first step is normalised")
     moves = []
