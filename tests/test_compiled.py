@@ -289,6 +289,7 @@ def test_boards_of_the_same_fields_are_not_confused():
 # ---- the compiler's own checks
 
 
+@pytest.mark.slow
 def test_with_bounds_checks_the_result_is_the_same_and_the_code_kept_apart():
     weights, *_, path = process(TRAIN, NUMBA_BOUNDSCHECK="1")
     np.testing.assert_allclose(weights, trained(agent_of(TDL)).numpy(), rtol=0, atol=1e-12)

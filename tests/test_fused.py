@@ -125,9 +125,8 @@ def test_kinds_of_traces(name, traces, threshold):
 
 
 def test_learning_from_exploratory_moves_by_a_tactical_agent():
-    cls, hyper = RULES["tcl_exp"]
     words = {"epsilon": Constant(0.5), "learn_exploratory": True, "tactical": True}
-    same(*(learn(engine, cls, hyper, "tanh", Connect4(), TUPLES, 4, **words) for engine in (Eager, Fused)))
+    same(*(learn(engine, "tcl_exp", "tanh", **words) for engine in (Eager, Fused)))
 
 
 @pytest.mark.parametrize("name", ["alpha_bounds", "tidbd_ordinary"])

@@ -131,14 +131,14 @@ def test_a_results_file_is_a_csv_file(tmp_path):
 
 
 def test_two_processes_share_a_study(tmp_path):
-    command = sweep(tmp_path, "seed=0,1,2", "optimizer=tdl,tcl")
+    command = sweep(tmp_path, "seed=0,1", "optimizer=tdl,tcl")
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     for process in both:
         _, errors = process.communicate(timeout=250)
         assert process.returncode == 0, errors
     rows = Results(tmp_path / "table.csv").rows()
     assert sorted((row["seed"], row["words"].split()[-1]) for row in rows) == sorted(
-        (seed, f"optimizer={rule}") for seed in "012" for rule in ("tdl", "tcl")
+        (seed, f"optimizer={rule}") for seed in "01" for rule in ("tdl", "tcl")
     )
     assert all(row["status"] == "finished" for row in rows)
 
