@@ -103,7 +103,7 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
         agent = learner.agent(cfg.engine, network, optimizer)
     else:
         kind: Any = {"fused": Fused, "eager": Eager}[cfg.engine]
-        agent = kind(network, optimizer, learner.traces, learner.tactical)
+        agent = kind(network, optimizer, learner.traces, getattr(learner, "tactical", False))
     return Learning(game, features, network, learner, optimizer, agent)
 
 

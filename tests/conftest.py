@@ -23,6 +23,13 @@ def _composed(config, words, compose=rlgames.build.compose):
 rlgames.build.compose = lambda config, overrides: copy.deepcopy(_composed(config, tuple(overrides)))
 
 
+def pytest_collection_modifyitems(items):
+    """Tests of the chess search go to one process, that its machine code (half a minute) is made once."""
+    for item in items:
+        if item.path.stem in ("test_chess_search", "test_search_eager", "test_td_leaf"):
+            item.add_marker(pytest.mark.xdist_group("chess search"))
+
+
 class Optimizer(NamedTuple):
     """A file of conf/optimizer."""
 
