@@ -1,8 +1,10 @@
 """A ladder of players as bars: Elo with 95 % intervals, from the file that a tournament writes.
 
-python -m rlgames.train +experiment=chess_td_leaf games=1200 eval_every=200 checkpoints_kept=0 run_dir=runs/chess/A
-python -m rlgames.tournament start runs/chess/A/checkpoints/*.pt matches=60 json=ladder.json
-python scripts/ladder.py ladder.json --against start                           # ladder.png and ladder.csv beside it
+    python -m rlgames.train +experiment=chess_td_leaf games=1200 eval_every=200 checkpoints_kept=0 run_dir=runs/chess/A
+    python -m rlgames.tournament start runs/chess/A/checkpoints/*.pt matches=60 json=ladder.json
+    python scripts/ladder.py ladder.json --against start --run runs/chess/A
+
+The last one writes ladder.png and ladder.csv beside the file and shows the ladder in TensorBoard too.
 """
 
 import argparse
@@ -17,37 +19,45 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt
+from torch.utils.tensorboard import SummaryWriter
 
 COLUMNS = ("player", "elo", "low", "high", "points", "games")
 
+Rung = dict[str, Any]
 
-def rungs(content: dict[str, Any], against: str | None) -> list[dict[str, Any]]:
-    """Each player's Elo, in the order of games played, relative to the player named ``against`` (None: to the mean)."""
-    zero, rows = 0.0, []
-    for name, rating, wins, games, place in zip(
-        *(content[key] for key in ("names", "ratings", "wins", "games")), range(len(content["names"])), strict=True
-    ):
-        zero = rating["elo"] if name == against else zero
-        lost = sum(row[place] for row in content["wins"])
-        points = sum(wins) + (sum(games) - sum(wins) - lost) / 2
-        rows.append({"player": label(name), **rating, "points": points, "games": sum(games)})
-    for row in rows:
-        row.update({key: round(row[key] - zero, 1) for key in ("elo", "low", "high")})
-    return sorted(rows, key=lambda row: int("".join(re.findall(r"\d+", row["player"])) or 0))
+
+def rungs(content: dict[str, Any], against: str | None) -> list[Rung]:
+    """Players in the order of games played; Elo relative to that of the player ``against`` (None: to the mean)."""
+    wins, games, ratings = (
+        content["wins"],
+        content["games"],
+        dict(zip(content["names"], content["ratings"], strict=True)),
+    )
+    zero, found = ratings[against]["elo"] if against else 0.0, []
+    for k, (name, rating) in enumerate(ratings.items()):
+        won, lost, total = sum(wins[k]), sum(row[k] for row in wins), sum(games[k])
+        elo = {key: round(rating[key] - zero, 1) for key in ("elo", "low", "high")}
+        found.append({"player": name, **elo, "points": won + (total - won - lost) / 2, "games": total})
+    return sorted(found, key=lambda rung: played(rung["player"]))
+
+
+def played(name: str) -> int:
+    """Games after which the checkpoint of that name was written; 0 if it is none."""
+    found = re.search(r"games_0*(\d+)\.pt$", name)
+    return int(found[1]) if found else 0
 
 
 def label(name: str) -> str:
     """``1,200 games`` for the checkpoint of 1,200 games."""
-    found = re.search(r"games_0*(\d+)\.pt$", name)
-    return f"{int(found[1]):,} games" if found else name
+    return f"{played(name):,} games" if played(name) else name
 
 
-def draw(rows: list[dict[str, Any]], against: str | None, path: Path) -> None:
+def draw(found: list[Rung], against: str | None, path: Path) -> None:
     """Bars with intervals."""
     figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
-    names, elo = [row["player"] for row in rows], [row["elo"] for row in rows]
-    errors = [[row["elo"] - row["low"] for row in rows], [row["high"] - row["elo"] for row in rows]]
-    axes.bar(names, elo, yerr=errors, capsize=4, color="#8fb3d9")
+    low, elo, high = ([rung[key] for rung in found] for key in ("low", "elo", "high"))
+    below, above = [b - a for a, b in zip(low, elo, strict=True)], [b - a for a, b in zip(elo, high, strict=True)]
+    axes.bar([label(rung["player"]) for rung in found], elo, yerr=[below, above], capsize=4, color="#8fb3d9")
     axes.axhline(0, color="black", linewidth=0.5)
     axes.set_ylabel(f"Elo above {against or 'the mean'}, 95 % intervals")
     axes.tick_params("x", rotation=30)
@@ -55,26 +65,42 @@ def draw(rows: list[dict[str, Any]], against: str | None, path: Path) -> None:
     plt.close(figure)
 
 
+def log(found: list[Rung], picture: Path, run: Path) -> None:
+    """Write the ladder into the TensorBoard events of a run: Elo and its interval over games, and the bars."""
+    with SummaryWriter(str(run)) as writer:
+        for rung in found:
+            for key in ("elo", "low", "high"):
+                writer.add_scalar(f"ladder/{key}", rung[key], played(rung["player"]))
+        pixels = (255 * plt.imread(picture)[..., :3]).astype("uint8")
+        writer.add_image("ladder", pixels, played(found[-1]["player"]), dataformats="HWC")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("json", type=Path, help="written by python -m rlgames.tournament json=...")
     parser.add_argument("--against", help="the player whose Elo is 0 (default: the mean of all)")
     parser.add_argument("--out", type=Path, help="folder (default: that of the file)")
+    parser.add_argument("--run", type=Path, help="run folder in whose TensorBoard events the ladder is shown too")
     args = parser.parse_args()
     try:
         content = json.loads(args.json.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         sys.exit(f"error: {args.json}: {error}")
     if args.against not in (None, *content["names"]):
-        sys.exit(f"error: --against {args.against}: the players are {', '.join(content['names'])}")
-    rows, folder = rungs(content, args.against), args.out or args.json.parent
+        sys.exit(f"error: --against is {args.against}; the players are {', '.join(content['names'])}")
+    if args.run and not args.run.is_dir():
+        sys.exit(f"error: --run is {args.run}; there is no such folder")
+    found, folder = rungs(content, args.against), args.out or args.json.parent
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / f"{args.json.stem}.csv").open("w", encoding="utf-8", newline="") as stream:
+    table, picture = folder / f"{args.json.stem}.csv", folder / f"{args.json.stem}.png"
+    with table.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
-    draw(rows, args.against, folder / f"{args.json.stem}.png")
-    print((folder / f"{args.json.stem}.csv").read_text(encoding="utf-8"), end="")
+        writer.writerows({**rung, "player": label(rung["player"])} for rung in found)
+    draw(found, args.against, picture)
+    if args.run:
+        log(found, picture, args.run)
+    print(table.read_text(encoding="utf-8"), end="")
 
 
 if __name__ == "__main__":
