@@ -71,17 +71,19 @@ class SearchAgent:
             self._sum[rows] -= delta * slope * x  # of a loss, which torch's optimizers descend
 
     def learn_tree(self, tree: Any) -> None:
-        """Learn from the tree of a search: w ← w + step size · Σ δ ∇V, over all of its positions in one step.
+        """Learn from the tree of a search: w ← w + step size · Σ δ ∇V, over all of its quiet positions in one step.
 
         δ leads from V of the present evaluation of a position to what the search found; of a bound only if the
-        evaluation violates it (Veness et al. 2009).
+        evaluation violates it (Veness et al. 2009). Most moves of a tree are blunders, which the player to move is
+        about to punish: there the evaluation, which the search only ever uses in quiet positions, would learn that
+        being to move is worth a pawn and a half.
 
         Args:
             tree: see ``rlgames.search.tree.Tree``.
         """
         values = self.units(tree.players * evaluations(tree.boards, self.coefficients()))
         errors = self.units(tree.scores) - values
-        errors *= (tree.bounds == EXACT) | (tree.bounds == np.where(errors > 0, LOWER, UPPER))
+        errors *= tree.quiet & ((tree.bounds == EXACT) | (tree.bounds == np.where(errors > 0, LOWER, UPPER)))
         gradient = weighted_counts(tree.boards, tree.players * errors * self.network.slope(values))
         if self.fixed >= 0:
             gradient[self.fixed] = 0

@@ -120,8 +120,10 @@ def test_notes_of_the_tree_hold_for_plain_minimax(coefficients, table_use):
         root = boards.index(board)
         assert tree.bounds[root] == EXACT
         assert found.mate or tree.scores[root] == found.score
-        for b, player, depth, bound, score in zip(boards, *tree[1:], strict=True):
+        for b, player, depth, bound, score, quiet in zip(boards, *tree[1:], strict=True):
             assert player == b.player()
+            resolved = both_quiet(search.state.memory, b, np.int64(0))[0]
+            assert quiet == (not b.in_check() and resolved == player * round(PAWN * evaluate(coefficients, b)))
             value = plain_root(search.state.memory, b, depth - b.in_check()) / PAWN
             kinds[bound] += 1
             assert value >= score or bound == UPPER

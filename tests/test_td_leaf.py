@@ -195,13 +195,14 @@ def test_tree_strap_moves_evaluations_towards_scores_and_bounds_that_they_violat
     agent, tree = agent_with(rule, lr=0.1), tree_of(game(plies=15).course.board)
     agent.weight.data = torch.round(agent.weight.data * RESOLUTION) / RESOLUTION  # as compiled evaluations are
     expected, taught = agent.weight.detach().numpy().ravel().copy(), 0
-    for row, player, _, bound, score in zip(*tree, strict=True):
+    for row, player, _, bound, score, quiet in zip(*tree, strict=True):
         board = Board(*map(int, row))
         delta = np.tanh(BETA * score) - player * agent.network([board]).item()
-        if bound == EXACT or (bound == LOWER and delta > 0) or (bound == UPPER and delta < 0):
+        if quiet and (bound == EXACT or (bound == LOWER and delta > 0) or (bound == UPPER and delta < 0)):
             expected += 0.1 * delta * gradient(agent, board, player)
             taught += 1
-    assert 10 < taught < len(tree.bounds) - 10
+    assert 10 < taught < tree.quiet.sum() - 10
+    assert not tree.quiet.all()
     agent.learn_tree(tree)
     agent.finish()
     assert agent.weight.detach().numpy().ravel() == pytest.approx(expected, abs=1e-6)

@@ -52,7 +52,8 @@ class TDLeaf:
         self_play: plays the games, see ``rlgames.self_play.SelfPlay``.
         method: ``td_leaf``; ``td_directed``: moves come from the search, but values and gradients are those of the
             positions themselves; ``root_strap``: the evaluation of each position moves towards what the search says of
-            it; ``tree_strap``: so does that of all positions of the search tree (Veness et al. 2009).
+            it; ``tree_strap``: so does that of all quiet positions of the search tree (Veness et al.
+            2009).
         lambda_: decay of the differences per own move, 0 to 1.
         clip: rises that are not learned from: ``none``, ``unpredicted`` or ``knightcap``, see ``rlgames.td_errors``.
         lr: factor on the optimizer's lr, per game played.

@@ -31,7 +31,7 @@ from rlgames.search.memory import (
     store,
 )
 from rlgames.search.ordering import MOST_HISTORY, order, pick, rank_of, remember_quiet
-from rlgames.search.tree import note
+from rlgames.search.tree import board_of, note
 
 MATE, INFINITE = 1 << 30, 1 << 31
 MOST_SCORE = 1 << 29  # evaluations are cut off here (1365 pawns)
@@ -254,6 +254,17 @@ def keep_line(s: Any, score: int, depth: int) -> None:
     s.best_score, s.best_depth, s.best_judged, s.best_length = score, depth, s.judged[0], s.length[0]
     for k in range(s.length[0]):
         s.best_line[k] = s.line[0, k]
+
+
+@compile_function
+def find_quiet(state: State, rows: npt.NDArray[np.int64], quiet: npt.NDArray[np.bool_]) -> None:
+    """Write into ``quiet`` where the player to move is not in check and no capture beats the evaluation."""
+    s = state.memory[0]
+    s.node_limit, s.aborted = INFINITE << 20, 0
+    for n in range(len(rows)):
+        b, none = board_of(rows[n]), np.int64(0)
+        value = static(s, b)
+        quiet[n] = checkers(b) == 0 and quiescence(s, b, none, none, value, value + 1) <= value
 
 
 @compile_function

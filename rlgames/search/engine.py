@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from rlgames.features.chess import PAWN, packed_coefficients
 from rlgames.games.chess import Board, legal_moves
-from rlgames.search.alphabeta import MATE, MATE_SCORE, search_position
+from rlgames.search.alphabeta import MATE, MATE_SCORE, find_quiet, search_position
 from rlgames.search.memory import MEMORY, State
-from rlgames.search.tree import Tree, tree_of
+from rlgames.search.tree import Tree, noted, tree_of
 
 
 class Limits(NamedTuple):
@@ -136,10 +136,16 @@ class Search:
         if abs(found.score) > MATE_SCORE:
             plies = MATE - abs(found.score)
             mate = (plies + 1) // 2 if found.score > 0 else -(plies // 2)
-        leaf, tree = Board(*found.leaf), tree_of(memory) if memory["noting"] else None
+        leaf, tree = Board(*found.leaf), self._tree() if memory["noting"] else None
         return Result(
             found.move, found.score / PAWN, mate, pv, leaf, found.is_evaluation, found.nodes, found.depth, tree
         )
+
+    def _tree(self) -> Tree:
+        rows = noted(self.state.memory[0])
+        quiet = np.empty(len(rows), bool)
+        find_quiet(self.state, rows, quiet)
+        return tree_of(rows, quiet)
 
     def stop(self) -> None:
         """End the search that is running, from another thread."""

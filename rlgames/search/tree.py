@@ -38,6 +38,7 @@ class Tree(NamedTuple):
         depths: half-moves looked ahead, the one more that is given in check included, ``[n]``.
         bounds: what each score is, ``EXACT``, ``LOWER`` or ``UPPER`` of ``rlgames.search.memory``, ``[n]``.
         scores: for the player to move, in pawns; a mate is more than a thousand, ``[n]``.
+        quiet: whether the player to move is not in check and no capture promises more than the evaluation, ``[n]``.
     """
 
     boards: Rows
@@ -45,14 +46,19 @@ class Tree(NamedTuple):
     depths: Rows
     bounds: Rows
     scores: Floats
+    quiet: npt.NDArray[np.bool_]
 
 
-def tree_of(memory: Any) -> Tree:
-    """The notes of ``memory``; of a position that came again the last one."""
+def noted(memory: Any) -> Rows:
+    """The notes of ``memory``, ``[n, NOTE]``; of a position that came again the last one."""
     rows = memory["notes"][1 - memory["half"], : memory["kept"]][::-1]
-    rows = rows[np.unique(rows[:, Board._fields.index("key")], return_index=True)[1]]
+    return np.ascontiguousarray(rows[np.unique(rows[:, Board._fields.index("key")], return_index=True)[1]])
+
+
+def tree_of(rows: Rows, quiet: npt.NDArray[np.bool_]) -> Tree:
+    """The tree that ``rows`` of notes tell about."""
     players = 1 - 2 * (rows[:, Board._fields.index("ply")] & 1)
-    return Tree(rows[:, :BOARD].copy(), players, rows[:, DEPTH], rows[:, BOUND], rows[:, SCORE] / PAWN)
+    return Tree(rows[:, :BOARD].copy(), players, rows[:, DEPTH], rows[:, BOUND], rows[:, SCORE] / PAWN, quiet)
 
 
 @compilable
