@@ -183,10 +183,10 @@ def test_root_strap_moves_the_evaluation_towards_the_search():
 
 
 def tree_of(board, seed=0):
-    """The tree of a search of a game's position, with scores at random."""
+    """The tree of a search of a game's position, with all but the positions at random."""
     tree = Search(start_values(), 0.1, tree=True).run(board, limits=Limits(depth=2)).tree
-    rng = np.random.default_rng(seed)
-    return tree._replace(bounds=rng.integers(1, 4, len(tree.bounds)), scores=rng.normal(size=len(tree.bounds)))
+    rng, n = np.random.default_rng(seed), len(tree.bounds)
+    return tree._replace(bounds=rng.integers(1, 4, n), scores=rng.normal(size=n), quiet=rng.random(n) < 0.7)
 
 
 @pytest.mark.parametrize("rule", [TDL, torch.optim.SGD])
@@ -201,8 +201,7 @@ def test_tree_strap_moves_evaluations_towards_scores_and_bounds_that_they_violat
         if quiet and (bound == EXACT or (bound == LOWER and delta > 0) or (bound == UPPER and delta < 0)):
             expected += 0.1 * delta * gradient(agent, board, player)
             taught += 1
-    assert 10 < taught < tree.quiet.sum() - 10
-    assert not tree.quiet.all()
+    assert 5 < taught < tree.quiet.sum() - 3
     agent.learn_tree(tree)
     agent.finish()
     assert agent.weight.detach().numpy().ravel() == pytest.approx(expected, abs=1e-6)
