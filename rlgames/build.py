@@ -62,7 +62,8 @@ def check(cfg: DictConfig) -> None:
     Raises:
         ValueError: naming the key, its value and what is allowed.
     """
-    for key, least in {"games": 1, "eval_every": 1, "seed": 0, "batch": 1, "batched.horizon": 1}.items():
+    least_of = {"games": 1, "eval_every": 1, "seed": 0, "batch": 1, "batched.horizon": 1, "checkpoints_kept": 0}
+    for key, least in least_of.items():
         number = OmegaConf.select(cfg, key, default=least)
         if not (type(number) is int and number >= least):
             raise ValueError(f"{key} is {number!r}; it must be a whole number of at least {least}")

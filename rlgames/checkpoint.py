@@ -25,15 +25,21 @@ from omegaconf import DictConfig, OmegaConf
 from rlgames.files import atomic
 
 FORMAT = 1
-KEEP = 2  # the previous one is the fall-back if the last is damaged
 FREE = (  # keys that may change when a run goes on
-    *("games", "eval_every", "checkpoint_minutes", "checkpoint_at_evaluations", "run_dir", "resume", "results"),
+    *("games", "eval_every", "checkpoint_minutes", "checkpoint_at_evaluations", "checkpoints_kept"),
+    *("run_dir", "resume", "results"),
     *("engine", "device", "batch", "batched", "opponent", "evaluation"),
 )
 
 
-def save(folder: Path, games: int, content: dict[str, Any]) -> Path:
-    """Write a checkpoint into ``folder`` so that a complete one is there at any time; keep the last two.
+def save(folder: Path, games: int, content: dict[str, Any], keep: int = 2) -> Path:
+    """Write a checkpoint into ``folder`` so that a complete one is there at any time.
+
+    Args:
+        folder: where to.
+        games: games played, which name the file.
+        content: see the module.
+        keep: how many are kept, the newest; the one before is the fall-back if the last is damaged. 0: all.
 
     Raises:
         OSError: if it cannot be written; what was there stays.
@@ -43,7 +49,8 @@ def save(folder: Path, games: int, content: dict[str, Any]) -> Path:
     with atomic(file) as stream:
         torch.save({"format": FORMAT, "games": games, **content}, stream)
     files = _newest_first(folder)  # a later one is of a line of play that was left when the run was resumed before it
-    for other in files[: files.index(file)] + files[files.index(file) + KEEP :]:
+    here = files.index(file)
+    for other in files[:here] + files[here + (keep or len(files)) :]:
         other.unlink(missing_ok=True)
     return file
 

@@ -10,6 +10,7 @@ from rlgames.build import build, did_you_mean
 # torch, numpy and numba are imported where they are needed: --help answers at once.
 
 NAMES = ("random", "minimax", "perfect")
+START = "start"  # of chess: the engine before learning
 PERFECT_CELLS = 9  # on so few cells a minimax search to the end is quick, and perfect
 
 
@@ -129,23 +130,29 @@ class Seat(NamedTuple):
 
 
 def seats(
-    names: list[str], game: Any = None, depth: int = 8, engine: str = "eager", device: str = "cpu"
+    names: list[str],
+    game: Any = None,
+    depth: int = 8,
+    engine: str = "eager",
+    device: str = "cpu",
+    nodes: int = 2000,
 ) -> tuple[Any, list[Seat]]:
     """The game of the players with ``names``, and the players.
 
     Args:
-        names: of ``NAMES``, run folders or checkpoints.
+        names: of ``NAMES``, ``start``, run folders or checkpoints.
         game: which to play if no checkpoint says it.
         depth: of minimax.
         engine: of agents.
         device: of agents.
+        nodes: of agents of chess, per move.
 
     Raises:
         ValueError: for unknown players, agents of different games, or if nothing says which game it is.
     """
     from rlgames.players import GreedyPlayer
 
-    agents = {name: restore(_existing(name), engine, device) for name in names if name not in NAMES}
+    agents = {name: restore(_existing(name), engine, device) for name in names if name not in (*NAMES, START)}
     games = {agent.player.game.name: agent.player.game for agent in agents.values()}
     if game is not None:
         games[game.name] = game
@@ -154,6 +161,8 @@ def seats(
     if not games:
         raise ValueError("name the game, such as game=connect4, or an agent: runs/...")
     game = next(iter(games.values()))
+    if game.name == "chess":
+        return game, [_engine(name, agents.get(name), nodes) for name in names]
     found = []
     for name in names:
         if name in agents:
@@ -164,8 +173,19 @@ def seats(
     return game, found
 
 
+def _engine(name: str, agent: Restored | None, nodes: int) -> Seat:
+    from rlgames.features.chess import start_values
+    from rlgames.players.searcher import Searcher
+
+    if agent is not None:
+        return Seat(name, agent.description, Searcher(agent.player.agent.coefficients(), nodes, name=name))
+    if name != START:
+        raise ValueError(f"{name!r} plays no chess; players of chess are {START}, run folders and checkpoints")
+    return Seat(name, "material only", Searcher(start_values(), nodes, name=name))
+
+
 def _existing(name: str) -> str:
     if not Path(name).expanduser().exists():
-        near = did_you_mean(name, NAMES)
+        near = did_you_mean(name, (*NAMES, START))
         raise ValueError(f"{name!r} is no player{near}; players are {', '.join(NAMES)}, and run folders or checkpoints")
     return name

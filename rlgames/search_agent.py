@@ -9,6 +9,8 @@ import torch
 
 from rlgames.contest import Course
 from rlgames.optim import StepSize
+from rlgames.search.memory import EXACT, LOWER, UPPER
+from rlgames.search.tree import evaluations, weighted_counts
 
 Weights = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.floating[Any]]
@@ -67,6 +69,30 @@ class SearchAgent:
             self.optimizer.step(delta, slope)
         else:
             self._sum[rows] -= delta * slope * x  # of a loss, which torch's optimizers descend
+
+    def learn_tree(self, tree: Any) -> None:
+        """Learn from the tree of a search: w ← w + step size · Σ δ ∇V, over all of its quiet positions in one step.
+
+        δ leads from V of the present evaluation of a position to what the search found; of a bound only if the
+        evaluation violates it (Veness et al. 2009). Most moves of a tree are blunders, which the player to move is
+        about to punish: there the evaluation, which the search only ever uses in quiet positions, would learn that
+        being to move is worth a pawn and a half.
+
+        Args:
+            tree: see ``rlgames.search.tree.Tree``.
+        """
+        values = self.units(tree.players * evaluations(tree.boards, self.coefficients()))
+        errors = self.units(tree.scores) - values
+        errors *= tree.quiet & ((tree.bounds == EXACT) | (tree.bounds == np.where(errors > 0, LOWER, UPPER)))
+        gradient = weighted_counts(tree.boards, tree.players * errors * self.network.slope(values))
+        if self.fixed >= 0:
+            gradient[self.fixed] = 0
+        step = torch.from_numpy(gradient).to(self.weight)[:, None]
+        if isinstance(self.optimizer, StepSize):
+            self.weight.grad = step.to_sparse(1)
+            self.optimizer.step(1.0)
+        else:
+            self._sum -= step
 
     def finish(self) -> None:
         """All positions of a batch of games were learned: here torch's optimizers make their step."""

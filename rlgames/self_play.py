@@ -68,9 +68,14 @@ class SelfPlay:
         engine_nodes: its limit per move.
         engine_options: its UCI options.
 
+    Attributes:
+        trees: whether thoughts come with what was found about the positions of the tree, for TreeStrap.
+
     Raises:
         ValueError: for a number out of range.
     """
+
+    trees = False
 
     def __init__(
         self,
@@ -175,8 +180,8 @@ class Table:
     def __init__(self, setting: SelfPlay) -> None:
         self.setting = setting
         self.agent, self.past = (
-            Searcher(start_values(), setting.nodes, setting.depth, 0, setting.hash_mb, name)
-            for name in ("agent", "past")
+            Searcher(start_values(), setting.nodes, setting.depth, 0, setting.hash_mb, name, tree)
+            for name, tree in (("agent", setting.trees), ("past", False))
         )
         self.engine: UciEngine | None = None
 

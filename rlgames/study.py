@@ -39,7 +39,10 @@ COLUMNS = (
 )
 ASYMPTOTIC = 200_000  # games, as published (Thill 2015, section 4.2.1)
 SHARED = ("seed", "results", "run_dir", "experiment", "games", "eval_every")  # words that do not name a variant
-EXTERNAL = ("results", "run_dir", "resume", "checkpoint_minutes", "checkpoint_at_evaluations", "hydra")
+EXTERNAL = (
+    *("results", "run_dir", "resume", "hydra"),
+    *("checkpoint_minutes", "checkpoint_at_evaluations", "checkpoints_kept"),
+)
 
 Row = dict[str, str]
 

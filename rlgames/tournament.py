@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,9 @@ from rlgames.build import CONF, build, check
 from rlgames.lineup import NAMES, Seat, seats
 
 # torch, numpy and numba are imported where they are needed: --help answers at once.
+
+
+Meeting = Callable[[Any, Any, Any], Iterator[int]]  # of two players and a random generator
 
 
 class Standing(NamedTuple):
@@ -52,7 +56,12 @@ def opening(board: Any, plies: int, rng: Any) -> Any:
 
 
 def tournament(
-    game: Any, players: list[Seat], matches: int, plies: int, rng: Any, report: Any = lambda text: None
+    game: Any,
+    players: list[Seat],
+    matches: int,
+    plies: int,
+    rng: Any,
+    report: Callable[[str], None] = lambda text: None,
 ) -> Standing:
     """Let every player meet every other.
 
@@ -68,19 +77,16 @@ def tournament(
     """
     import numpy as np
 
-    from rlgames.evaluation import play
     from rlgames.ratings import ratings
 
-    n = len(players)
+    n, meet = len(players), _engines(plies) if _think(players) else _boards(game.board, plies)
     wins = np.zeros((n, n), np.int64)
     games = np.zeros((n, n), np.int64)
     for i, j in combinations(range(n), 2):
         for _ in range(matches // 2):
-            start = opening(game.board, plies, rng)
-            for first, second in ((i, j), (j, i)):
-                winner = play(players[first].player, players[second].player, start, rng)[1].winner()
-                wins[first, second] += winner > 0
-                wins[second, first] += winner < 0
+            for result in meet(players[i].player, players[j].player, rng):
+                wins[i, j] += result > 0
+                wins[j, i] += result < 0
                 games[i, j] = games[j, i] = games[i, j] + 1
         won, lost = wins[i, j], wins[j, i]
         report(f"{players[i].name} - {players[j].name}: {won} won, {games[i, j] - won - lost} drawn, {lost} lost")
@@ -91,6 +97,36 @@ def tournament(
     return Standing(
         list(names), list(descriptions), [found[k] for k in order], wins[square].tolist(), games[square].tolist()
     )
+
+
+def _boards(board: Any, plies: int) -> Meeting:
+    """Two games from an opening on, as results of the first player."""
+    from rlgames.evaluation import play
+
+    def meet(first: Any, second: Any, rng: Any) -> Iterator[int]:
+        start = opening(board, plies, rng)
+        yield play(first, second, start, rng)[1].winner()
+        yield -play(second, first, start, rng)[1].winner()
+
+    return meet
+
+
+def _think(players: list[Seat]) -> bool:
+    return all(hasattr(seat.player, "think") for seat in players)
+
+
+def _engines(plies: int) -> Meeting:
+    """The same between engines of chess, whose games are adjudicated."""
+    from rlgames.contest import Adjudication
+    from rlgames.openings import Openings
+    from rlgames.pairs import play_pair
+
+    openings, rules = Openings(random_plies=plies), Adjudication()
+
+    def meet(first: Any, second: Any, rng: Any) -> Iterator[int]:
+        yield from play_pair(first, second, openings, rules, first.score, rng).results
+
+    return meet
 
 
 def table(standing: Standing) -> str:
@@ -126,15 +162,18 @@ def run(cfg: DictConfig) -> Standing:
         raise ValueError(f"a player is named twice: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
     if type(cfg.matches) is not int or cfg.matches < 2 or cfg.matches % 2:
         raise ValueError(f"matches is {cfg.matches!r}; it must be an even number of at least 2")
-    if type(cfg.depth) is not int or cfg.depth < 1:
-        raise ValueError(f"depth is {cfg.depth!r}; it must be a whole number of at least 1")
+    for key in ("depth", "nodes"):
+        if type(cfg[key]) is not int or cfg[key] < 1:
+            raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least 1")
     game = build(cfg, "game") if cfg.get("game") else None
-    game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device)
-    if type(cfg.opening) is not int or not 0 <= cfg.opening < game.n_cells // 2:
-        raise ValueError(f"opening is {cfg.opening!r}; it must be a whole number below {game.n_cells // 2}")
+    game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device, cfg.nodes)
+    usual, below = (8, 64) if _think(players) else (2, game.n_cells // 2)
+    plies = usual if cfg.opening is None else cfg.opening
+    if type(plies) is not int or not 0 <= plies < below:
+        raise ValueError(f"opening is {plies!r}; it must be a whole number below {below}")
     print(f"{game.name}: {cfg.matches} matches of each two of {len(players)} players", flush=True)
     standing = tournament(
-        game, players, cfg.matches, cfg.opening, np.random.default_rng(cfg.seed), lambda text: print(text, flush=True)
+        game, players, cfg.matches, plies, np.random.default_rng(cfg.seed), lambda text: print(text, flush=True)
     )
     print(table(standing))
     if cfg.json is not None:

@@ -201,7 +201,7 @@ class Trainer:
             "rng": self.rng.bit_generator.state,
             "progress": asdict(self.progress),
         }
-        checkpoint.save(self.folder / "checkpoints", self.progress.games, _plain(content))
+        checkpoint.save(self.folder / "checkpoints", self.progress.games, _plain(content), self.cfg.checkpoints_kept)
         self._saved_at = time.monotonic()
 
     def _finish(self, status: str) -> dict[str, Any]:

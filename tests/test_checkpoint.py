@@ -96,6 +96,11 @@ def test_the_last_two_are_kept(quick):
     ]
 
 
+def test_all_are_kept_if_asked_for(quick):
+    folder = quick("games=20", "checkpoints_kept=0")
+    assert len(list((folder / "checkpoints").iterdir())) == 5
+
+
 def test_resuming_an_earlier_file_leaves_the_later_line(run, quick):
     quick("resume=run/checkpoints/games_000000000004.pt", "games=6", run_dir=None)
     assert checkpoint.load(run)["games"] == 6

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from rlgames.compiled import compile_function
-from rlgames.features.chess import PAWN, SIZE, evaluate, start_values
+from rlgames.features.chess import PAWN, SIZE, evaluate, features, start_values
 from rlgames.games.chess import MOST_MOVES, START, Board, Chess, checkers, drawn, generate, piece_at, play
 from rlgames.search import Limits, Search
 from rlgames.search.alphabeta import INFINITE, MATE, begin, quiescence, repeated, search_position, static
+from rlgames.search.memory import EXACT, LOWER, UPPER
 from rlgames.search.ordering import VALUES, loses_material
+from rlgames.search.tree import evaluations, weighted_counts
 
 DATA = Path(__file__).parents[2] / "shared/data"
 
@@ -102,6 +104,54 @@ def test_the_value_is_that_of_plain_minimax(coefficients, table_use):
                 assert found.score * PAWN == value
             kinds.add(found.leaf_is_evaluation)
     assert True in kinds
+
+
+@pytest.mark.parametrize("table_use", [0, 1])
+def test_notes_of_the_tree_hold_for_plain_minimax(coefficients, table_use):
+    search, kinds = Search(coefficients, 0.1, table_use, selective=False, tree=True), np.zeros(4, int)
+    board, rng = Board.from_fen("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"), random.Random(5)
+    for _ in range(4):
+        board = board.play(int(rng.choice(board.moves().tolist())))
+        search.clear()
+        found = search.run(board, limits=Limits(depth=3))
+        tree = found.tree
+        boards = [Board(*row) for row in tree.boards.tolist()]
+        assert len(set(boards)) == len(boards)
+        root = boards.index(board)
+        assert tree.bounds[root] == EXACT
+        assert found.mate or tree.scores[root] == found.score
+        for b, player, depth, bound, score, quiet in zip(boards, *tree[1:], strict=True):
+            assert player == b.player()
+            resolved = both_quiet(search.state.memory, b, np.int64(0))[0]
+            assert quiet == (not b.in_check() and resolved == player * round(PAWN * evaluate(coefficients, b)))
+            value = plain_root(search.state.memory, b, depth - b.in_check()) / PAWN
+            kinds[bound] += 1
+            assert value >= score or bound == UPPER
+            assert value <= score or bound == LOWER
+    assert (kinds[1:] > 20).all()
+
+
+def test_notes_are_of_the_last_whole_iteration(coefficients):
+    search = Search(coefficients, 1, tree=True)
+    whole = search.run(START, limits=Limits(depth=3))
+    search.clear()
+    broken_off = search.run(START, limits=Limits(nodes=whole.nodes + 50))
+    assert broken_off.nodes > whole.nodes
+    assert all((a == b).all() for a, b in zip(whole.tree, broken_off.tree, strict=True))
+    assert (whole.tree.depths.max(), whole.tree.depths.min()) == (3, 1)
+    assert Search(coefficients, 1).run(START).tree is None
+
+
+def test_positions_of_a_tree_are_evaluated_together(coefficients):
+    tree = Search(coefficients, 1, tree=True).run(START, limits=Limits(depth=3)).tree
+    boards = [Board(*row) for row in tree.boards.tolist()]
+    assert evaluations(tree.boards, coefficients) == pytest.approx([evaluate(coefficients, b) for b in boards])
+    factors = np.random.default_rng(0).standard_normal(len(boards))
+    expected = np.zeros(SIZE)
+    for board, factor in zip(boards, factors, strict=True):
+        indices, counts = features(board)
+        expected[indices] += factor * counts
+    assert weighted_counts(tree.boards, factors) == pytest.approx(expected)
 
 
 def test_quiescence_is_plain_minimax_over_captures(coefficients):

@@ -1,10 +1,12 @@
 """The figures and tables of a study come from its results file alone."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rlgames.study import COLUMNS, Results
 
@@ -71,3 +73,29 @@ def test_a_file_without_runs_is_one_sentence(tmp_path):
     done = figures(tmp_path / "foreign.csv")
     assert "is not a file of results" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_ladder(tmp_path):
+    players = ["games_000000000400.pt", "start", "games_000000001200.pt"]
+    content = {
+        "names": players,
+        "ratings": [{"elo": elo, "low": elo - 30, "high": elo + 40} for elo in (100.0, -50.0, -50.04)],
+        "wins": [[0, 5, 6], [1, 0, 2], [2, 3, 0]],
+        "games": [[0, 10, 10], [10, 0, 10], [10, 10, 0]],
+    }
+    (tmp_path / "ladder.json").write_text(json.dumps(content))
+    command = [sys.executable, str(SCRIPT.with_name("ladder.py")), str(tmp_path / "ladder.json")]
+    words = ["--against", "start", "--run", str(tmp_path)]
+    done = subprocess.run([*command, *words], capture_output=True, text=True, check=True)
+    expected = [
+        "start,0.0,-30.0,40.0,7.5,20",
+        "400 games,150.0,120.0,190.0,14.0,20",
+        '"1,200 games",-0.0,-30.0,40.0,8.5,20',
+    ]
+    assert done.stdout.splitlines()[1:] == expected
+    assert (tmp_path / "ladder.png").read_bytes().startswith(b"\x89PNG")
+    events = EventAccumulator(str(tmp_path)).Reload()
+    assert [(e.step, round(e.value)) for e in events.Scalars("ladder/elo")] == [(0, 0), (400, 150), (1200, 0)]
+    assert [e.step for e in events.Images("ladder")] == [1200]
+    done = subprocess.run([*command, "--against", "nobody"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)

@@ -38,7 +38,7 @@ ALLOWED = {
     "pairs": {"contest", "features", "openings", "pgn", "players"},
     "match_evaluation": {"contest", "elo", "openings", "pairs", "pgn", "players"},
     "self_play": {"contest", "features", "openings", "pgn", "players"},
-    "search_agent": {"contest", "optim"},
+    "search_agent": {"contest", "optim", "search"},
     "thinker": {"contest", "games", "search"},
     "agents": {"compiled", "network", "optim", "policy", "traces"},
     # the program

@@ -17,6 +17,7 @@ from rlgames.players.minimax import WIN
 from rlgames.players.minimax import search as compiled_search
 from rlgames.search import Limits, Search
 from rlgames.search.eager import search
+from rlgames.search.memory import EXACT, LOWER, UPPER
 from rlgames.search.ordering import loses_material
 
 
@@ -129,6 +130,24 @@ def test_the_window_bounds_the_value():
         assert inside.value == pytest.approx(value)
 
 
+@pytest.mark.parametrize("prune", [True, False])
+def test_notes_hold_for_plain_minimax(prune):
+    game = Connect4()
+    network, kinds = Cells(game), set()
+    for board in some_boards(game, 9, 4):
+        notes = []
+        found = search(board, 3, network, prune=prune, notes=notes)
+        assert notes[-1] == (board, 3, EXACT, found.value)
+        for note in notes:
+            value = search(note.board, note.depth, network, prune=False).value
+            kinds.add(note.bound)
+            if note.bound == EXACT:
+                assert note.value == value
+            else:
+                assert note.value <= value if note.bound == LOWER else note.value >= value
+    assert kinds == ({EXACT, LOWER, UPPER} if prune else {EXACT})
+
+
 def test_a_finished_game():
     lost = TicTacToe().play("14253")
     assert search(lost, 3, zeros) == (-1.0, (), lost)
@@ -163,26 +182,49 @@ def en_passant(board, move):
     return board.pawns >> (move & 63) & 1 and move >> 6 & 63 == board.en_passant
 
 
+def interval(bound, value):
+    """Where the value lies of which ``value`` is a bound of that kind, with room for counts in float32."""
+    value = min(max(value, -1000.0), 1000.0)  # mates are more than that in compiled search
+    return (-math.inf if bound == UPPER else value - 1e-6), (math.inf if bound == LOWER else value + 1e-6)
+
+
+def agreeing(tree, notes):
+    """The number of positions about which compiled and eager search say something; both of it must be possible."""
+    theirs = {tuple(note.board): note for note in notes}
+    count = 0
+    for board, bound, score in zip(tree.boards.tolist(), tree.bounds, tree.scores, strict=True):
+        note = theirs.get(tuple(board))
+        if note:
+            (low, high), (least, most) = interval(bound, score), interval(note.bound, note.value)
+            assert max(low, least) <= min(high, most)
+            count += 1
+    return count
+
+
 def test_chess_as_compiled_search_plays_it():
     """The linear evaluation as a network of torch gives the same value and leaf as the compiled search."""
     coefficients = start_values()
     coefficients[5:] += 0.05 * np.random.default_rng(0).standard_normal(len(coefficients) - 5).astype(np.float32)
     network = LinearEvaluation(ChessTerms(Chess()), dtype="float64")
     network.embedding.weight.data[:, 0] = torch.from_numpy(np.rint(coefficients * RESOLUTION) / RESOLUTION)
-    compiled = Search(coefficients, hash_mb=1, table_use=0, selective=False)
-    equal = 0
+    compiled = Search(coefficients, hash_mb=1, table_use=0, selective=False, tree=True)
+    equal, both = 0, 0
     with torch.no_grad():
         for board in some_boards(Chess(), 14, 12):
             for depth in (1, 2):
                 compiled.clear()
                 found = compiled.run(board, limits=Limits(depth=depth))
-                eager = search(board, depth, network.linear, win=1000.0, tactics=Exchanges())
+                notes = []
+                eager = search(board, depth, network.linear, win=1000.0, tactics=Exchanges(), notes=notes)
+                assert notes[-1].bound == EXACT
+                both += agreeing(found.tree, notes)
                 if found.mate:
                     assert eager.value == np.sign(found.mate) * 1000
                 else:
                     assert eager.value == pytest.approx(found.score, abs=1e-6)  # counts are float32
                     equal += eager.leaf == found.leaf
     assert equal > 18
+    assert both > 100
 
 
 def test_tactics_look_beyond_the_depth():

@@ -94,7 +94,13 @@ def test_a_run_stopped_before_its_first_or_after_its_last_checkpoint_begins_agai
 
 def test_keys_name_what_decides_a_run():
     cfg = load(*SMALL)
-    for word in ("results=x.csv", "run_dir=x", "checkpoint_minutes=3", "checkpoint_at_evaluations=false"):
+    for word in (
+        "results=x.csv",
+        "run_dir=x",
+        "checkpoint_minutes=3",
+        "checkpoint_at_evaluations=false",
+        "checkpoints_kept=0",
+    ):
         assert key_of(load(*SMALL, word)) == key_of(cfg)
     for word in ("seed=1", "games=21", "optimizer.lr=0.5", "evaluation.first=9"):
         assert key_of(load(*SMALL, word)) != key_of(cfg)

@@ -7,14 +7,15 @@ from conftest import last_checkpoint, result
 
 from rlgames.build import build, load
 from rlgames.contest import Adjudication, Course, Record
-from rlgames.features.chess import SIZE, evaluate, start_values
+from rlgames.features.chess import RESOLUTION, SIZE, evaluate, start_values
 from rlgames.features.chess_linear import ChessTerms
-from rlgames.games.chess import START, Chess
+from rlgames.games.chess import START, Board, Chess
 from rlgames.learners.td_leaf import TDLeaf
 from rlgames.network import LinearEvaluation
 from rlgames.openings import Openings
 from rlgames.optim import IDBD, TCL, TDL
-from rlgames.search import Result
+from rlgames.search import Limits, Result, Search
+from rlgames.search.memory import EXACT, LOWER, UPPER
 from rlgames.search_agent import SearchAgent, heat_map
 from rlgames.self_play import SelfPlay
 from rlgames.train import assemble, train
@@ -181,6 +182,47 @@ def test_root_strap_moves_the_evaluation_towards_the_search():
     assert lesson.errors == pytest.approx(found - lesson.values)
 
 
+def tree_of(board, seed=0):
+    """The tree of a search of a game's position, with all but the positions at random."""
+    tree = Search(start_values(), 0.1, tree=True).run(board, limits=Limits(depth=2)).tree
+    rng, n = np.random.default_rng(seed), len(tree.bounds)
+    return tree._replace(bounds=rng.integers(1, 4, n), scores=rng.normal(size=n), quiet=rng.random(n) < 0.7)
+
+
+@pytest.mark.parametrize("rule", [TDL, torch.optim.SGD])
+def test_tree_strap_moves_evaluations_towards_scores_and_bounds_that_they_violate(rule):
+    """w + α Σ δ ∇v, written out anew, with the gradient by autograd."""
+    agent, tree = agent_with(rule, lr=0.1), tree_of(game(plies=15).course.board)
+    agent.weight.data = torch.round(agent.weight.data * RESOLUTION) / RESOLUTION  # as compiled evaluations are
+    expected, taught = agent.weight.detach().numpy().ravel().copy(), 0
+    for row, player, _, bound, score, quiet in zip(*tree, strict=True):
+        board = Board(*map(int, row))
+        delta = np.tanh(BETA * score) - player * agent.network([board]).item()
+        if quiet and (bound == EXACT or (bound == LOWER and delta > 0) or (bound == UPPER and delta < 0)):
+            expected += 0.1 * delta * gradient(agent, board, player)
+            taught += 1
+    assert 5 < taught < tree.quiet.sum() - 3
+    agent.learn_tree(tree)
+    agent.finish()
+    assert agent.weight.detach().numpy().ravel() == pytest.approx(expected, abs=1e-6)
+
+
+def test_tree_strap_learns_from_the_trees_of_its_own_moves(monkeypatch):
+    agent, trees = agent_with(), []
+    monkeypatch.setattr(agent, "learn_tree", trees.append)
+    record = game(plies=12)
+    thoughts = [thought._replace(tree=n) for n, thought in enumerate(record.thoughts)]
+    played = type("Game", (), {"record": record._replace(thoughts=thoughts), "learners": (-1,)})
+    assert learner(method="tree_strap")._learn(agent, played).updates == 6
+    assert trees == [1, 3, 5, 7, 9, 11]
+
+
+def test_the_fixed_pawn_stays_in_tree_strap(quiet_runs):
+    folder = quiet_runs("learner.method=tree_strap", "learner.pawn=fixed")
+    assert weights(folder)[0] == 1.0
+    assert not torch.equal(weights(folder).ravel(), torch.from_numpy(start_values()))
+
+
 def test_four_pawns_are_a_win_with_the_identity_unit():
     network = LinearEvaluation(ChessTerms(GAME), output="identity")
     agent = SearchAgent(network, TDL(network.parameters()), None)
@@ -277,7 +319,7 @@ def test_rules_with_memory_learn_too(rule):
     ("word", "sentence"),
     [
         ("learner.lambda_=2", "learner.lambda_ is 2"),
-        ("learner.method=td", "allowed are td_leaf, td_directed, root_strap"),
+        ("learner.method=td", "allowed are td_leaf, td_directed, root_strap, tree_strap"),
         ("learner.clip=all", "allowed are none, unpredicted, knightcap"),
         ("learner.pawn=gone", "allowed are fixed, normalised, free"),
         ("learner.update_every=0", "must be at least 1"),

@@ -13,6 +13,7 @@ from rlgames.games.tictactoe import TicTacToe
 from rlgames.lineup import seats
 from rlgames.ratings import POINTS_PER_UNIT, PRIOR, ratings
 from rlgames.tournament import named_players, opening, run, tournament
+from rlgames.train import train
 
 
 def chance(difference):
@@ -106,6 +107,22 @@ def test_agents_take_part(quick, capsys):
     assert kept["ratings"][0]["elo"] == standing.ratings[0].elo
 
 
+def test_checkpoints_of_chess_form_a_ladder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["games=4", "eval_every=2", "learner.update_every=2", "checkpoints_kept=0", "run_dir=run"]
+    words += ["learner.self_play.nodes=60", "learner.self_play.adjudication.max_plies=24"]
+    words += ["evaluation.games=2", "evaluation.nodes=60", "evaluation.adjudication.max_plies=24"]
+    train(load("+experiment=chess_td_leaf", *words), words)
+    files = sorted((tmp_path / "run" / "checkpoints").iterdir())
+    assert len(files) == 2
+    named = named_players(["start", *map(str, files)])
+    standing = run(load(*named, "matches=2", "nodes=60", "json=ladder.json", config="tournament"))
+    assert set(standing.names) == {"start", *map(str, files)}
+    assert standing.games == [[0, 2, 2], [2, 0, 2], [2, 2, 0]]
+    with pytest.raises(ValueError, match="'random' plays no chess; players of chess are start"):
+        run(load(*named_players(["random", str(files[0])]), config="tournament"))
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
@@ -118,6 +135,7 @@ def test_agents_take_part(quick, capsys):
         (["random", "minimax", "game=tictactoe", "matches=3"], "matches is 3; it must be an even number"),
         (["random", "minimax", "game=tictactoe", "opening=9"], "opening is 9"),
         (["random", "minimax", "game=tictactoe", "depth=0"], "depth is 0"),
+        (["random", "minimax", "game=tictactoe", "nodes=0"], "nodes is 0"),
         (["random", "minimax", "gmae=tictactoe"], "did you mean game?"),
     ],
 )

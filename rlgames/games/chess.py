@@ -32,6 +32,7 @@ from rlgames.games.chess_moves import (
     sides,
 )
 from rlgames.games.chess_text import diagram, parse_fen, picture, square_name, write_fen
+from rlgames.games.drawing import Picture
 
 __all__ = [
     "MOST_MOVES",
@@ -113,7 +114,7 @@ class Board(NamedTuple):
 
     def _repr_svg_(self) -> str:
         """The board as a picture, for notebooks."""
-        return picture(self)
+        return picture(self).svg()
 
     def fen(self) -> str:
         """Forsyth-Edwards notation; the en passant square is given where a pawn can be taken legally."""
@@ -254,6 +255,10 @@ class Chess:
     def text(self, board: Board) -> str:
         """The board as text."""
         return str(board)
+
+    def picture(self, board: Board) -> Picture:
+        """The board as a picture."""
+        return picture(board)
 
     def play(self, moves: str | Iterable[int], board: Board | None = None) -> Board:
         """Play ``moves`` (text such as "e2e4 e7e5", or integers) from ``board`` (the start position).

@@ -3,8 +3,8 @@
 from typing import Any
 
 from rlgames.bitboards import PIECES
+from rlgames.games.drawing import CELL, Picture, Rect, Shape, Text
 
-CELL = 40  # pixels
 LIGHT_SQUARE, DARK_SQUARE = "#f0d9b5", "#b58863"
 
 
@@ -30,19 +30,17 @@ def diagram(board: Any) -> str:
     return "\n".join([*rows, "", "   a b c d e f g h", f"{'Black' if board.ply & 1 else 'White'} to move"])
 
 
-def picture(board: Any) -> str:
-    """The board as SVG."""
-    shapes = []
+def picture(board: Any) -> Picture:
+    """The board as a picture, White below."""
+    shapes: list[Shape] = []
     for square, letter in enumerate(letters(board)):
         x, y = CELL * (square % 8), CELL * (7 - square // 8)
         colour = LIGHT_SQUARE if (square + square // 8) % 2 else DARK_SQUARE
-        shapes.append(f'<rect x="{x}" y="{y}" width="{CELL}" height="{CELL}" fill="{colour}"/>')
+        shapes.append(Rect(x, y, CELL, CELL, colour))
         if letter != ".":
             figure = ("♙♘♗♖♕♔" if letter.isupper() else "♟♞♝♜♛♚")[PIECES.index(letter.upper())]
-            place = f'x="{x + CELL // 2}" y="{y + CELL // 2}" dy=".35em" text-anchor="middle"'
-            shapes.append(f'<text {place} font-size="32">{figure}</text>')
-    size = f'width="{8 * CELL}" height="{8 * CELL}" viewBox="0 0 {8 * CELL} {8 * CELL}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(shapes)}</svg>'
+            shapes.append(Text(x + CELL / 2, y + CELL / 2, figure, 32, "#000000"))
+    return Picture(8 * CELL, 8 * CELL, shapes)
 
 
 def write_fen(board: Any) -> str:

@@ -13,7 +13,7 @@ from rlgames.search_agent import SearchAgent
 from rlgames.td_errors import CLIPS, Numbers, clipped, decaying_sums, differences
 
 RESULTS = ("draws", "white_wins", "black_wins")  # by the winner, 0, 1 and -1
-METHODS = ("td_leaf", "td_directed", "root_strap")
+METHODS = ("td_leaf", "td_directed", "root_strap", "tree_strap")
 
 
 class Lesson(NamedTuple):
@@ -52,7 +52,8 @@ class TDLeaf:
         self_play: plays the games, see ``rlgames.self_play.SelfPlay``.
         method: ``td_leaf``; ``td_directed``: moves come from the search, but values and gradients are those of the
             positions themselves; ``root_strap``: the evaluation of each position moves towards what the search says of
-            it (Veness et al. 2009).
+            it; ``tree_strap``: so does that of all quiet positions of the search tree (Veness et al.
+            2009).
         lambda_: decay of the differences per own move, 0 to 1.
         clip: rises that are not learned from: ``none``, ``unpredicted`` or ``knightcap``, see ``rlgames.td_errors``.
         lr: factor on the optimizer's lr, per game played.
@@ -97,6 +98,7 @@ class TDLeaf:
         self.game, self.self_play, self.method, self.lambda_, self.lr = game, self_play, method, lambda_, lr
         self.clip, self.min_moves, self.pawn, self.chunk = clip, min_moves, pawn, update_every
         self.draw_value = draw_value
+        self_play.trees = method == "tree_strap"
         self.curves(np.zeros(1, np.int64))  # refuse at once what is wrong from the start
         self._file: Path | None = None
         self._since_look = Counter[str]()
@@ -160,8 +162,12 @@ class TDLeaf:
             lesson = self.lesson(agent, game.record, colour)
             if len(lesson.values) < self.min_moves:
                 continue
-            for t in np.flatnonzero(lesson.learnable):
-                agent.learn(lesson.boards[t], colour, float(lesson.values[t]), float(lesson.errors[t]))
+            if self.method == "tree_strap":
+                for n in own_moves(game.record, colour):
+                    agent.learn_tree(game.record.thoughts[n].tree)
+            else:
+                for t in np.flatnonzero(lesson.learnable):
+                    agent.learn(lesson.boards[t], colour, float(lesson.values[t]), float(lesson.errors[t]))
             updates += len(lesson.values)
             errors += float(np.abs(lesson.differences).sum())
             self._since_look.update(dropped=int(lesson.dropped.sum()), moves=len(lesson.values))
@@ -170,15 +176,14 @@ class TDLeaf:
 
     def lesson(self, agent: SearchAgent, record: Any, colour: int) -> Lesson:
         """What the player of ``colour`` can learn from a game."""
-        course, opening = record.course, record.course.opening
-        own = [n for n in range(opening, len(course.moves)) if course.boards[n].player() == colour]
-        thoughts = [record.thoughts[n - opening] for n in own]
+        own, course, opening = own_moves(record, colour), record.course, record.course.opening
+        thoughts = [record.thoughts[n] for n in own]
         found = values = agent.values(thoughts)
         boards, learnable = [t.leaf for t in thoughts], np.array([t.leaf_is_evaluation for t in thoughts], bool)
-        if self.method != "td_leaf":
-            boards, learnable = [course.boards[n] for n in own], np.ones(len(own), bool)
+        if self.method in ("td_directed", "root_strap"):
+            boards, learnable = [course.boards[opening + n] for n in own], np.ones(len(own), bool)
             values = agent.units([colour * agent.evaluate(board) for board in boards])
-        replies = (tuple(course.moves[n + 1 : n + 2]) for n in own)
+        replies = (tuple(course.moves[opening + n + 1 : opening + n + 2]) for n in own)
         predicted = np.array([t.pv[1:2] == reply for t, reply in zip(thoughts, replies, strict=True)])
         outcome = colour * record.winner if record.winner else float(agent.units([self.draw_value])[0])
         d = differences(values, outcome)
@@ -220,3 +225,9 @@ class TDLeaf:
     def close(self) -> None:
         """End all processes."""
         self.self_play.close()
+
+
+def own_moves(record: Any, colour: int) -> list[int]:
+    """Which of the moves behind the opening the player of ``colour`` made."""
+    boards = record.course.boards[record.course.opening : -1]
+    return [n for n, board in enumerate(boards) if board.player() == colour]

@@ -17,6 +17,7 @@ class Searcher:
         nodes, depth, ms: limits per move; 0: none.
         hash_mb: size of the transposition table.
         name: for people.
+        tree: give what is found about the positions of the tree, too.
 
     Raises:
         ValueError: without any limit, or for coefficients that cannot be used.
@@ -30,11 +31,12 @@ class Searcher:
         ms: float = 0.0,
         hash_mb: float = 4.0,
         name: str = "rlgames",
+        tree: bool = False,
     ) -> None:
         self.name, self.limits = name, Limits(nodes, depth, ms)
         if min(self.limits) < 0 or not any(self.limits):
             raise ValueError(f"nodes is {nodes}, depth is {depth}, ms is {ms}; one must be above 0, none below")
-        self.search = Search(coefficients, hash_mb)
+        self.search = Search(coefficients, hash_mb, tree=tree)
 
     def load(self, coefficients: npt.NDArray[np.float32]) -> None:
         """Go on with other coefficients."""

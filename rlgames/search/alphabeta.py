@@ -31,6 +31,7 @@ from rlgames.search.memory import (
     store,
 )
 from rlgames.search.ordering import MOST_HISTORY, order, pick, rank_of, remember_quiet
+from rlgames.search.tree import board_of, note
 
 MATE, INFINITE = 1 << 30, 1 << 31
 MOST_SCORE = 1 << 29  # evaluations are cut off here (1365 pawns)
@@ -205,6 +206,8 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
                 break
     bound = LOWER if best >= beta else EXACT if best > lowest else UPPER
     store(table, b.key, s.age, best_move, depth, bound, to_table(best, ply))
+    if s.noting:
+        note(s, b, depth, bound, best)
     return best
 
 
@@ -254,6 +257,17 @@ def keep_line(s: Any, score: int, depth: int) -> None:
 
 
 @compile_function
+def find_quiet(state: State, rows: npt.NDArray[np.int64], quiet: npt.NDArray[np.bool_]) -> None:
+    """Write into ``quiet`` where the player to move is not in check and no capture beats the evaluation."""
+    s = state.memory[0]
+    s.node_limit, s.aborted = INFINITE << 20, 0
+    for n in range(len(rows)):
+        b, none = board_of(rows[n]), np.int64(0)
+        value = static(s, b)
+        quiet[n] = checkers(b) == 0 and quiescence(s, b, none, none, value, value + 1) <= value
+
+
+@compile_function
 def search_position(state: State, b: Board, keys: npt.NDArray[np.int64], n_keys: int, nodes: int, depth: int) -> Found:
     """Search ``b``, in which there must be a legal move.
 
@@ -272,11 +286,15 @@ def search_position(state: State, b: Board, keys: npt.NDArray[np.int64], n_keys:
         s.node_limit = nodes if nodes > 0 and d > 1 else INFINITE << 20
         low, high = (-INFINITE, INFINITE) if d < 4 else (score - WINDOW, score + WINDOW)
         while True:
+            s.noted = 0
             value = negamax(s, state.table, b, d, np.int64(0), low, high)
             if s.aborted or low < value < high:
                 break
             low, high = (-INFINITE, high) if value <= low else (low, INFINITE)
-        if s.aborted or (abs(value) > MATE_SCORE and MATE - abs(value) <= d):
+        if s.aborted:
+            break
+        s.half, s.kept = 1 - s.half, s.noted
+        if abs(value) > MATE_SCORE and MATE - abs(value) <= d:
             break
         score = value
     leaf = b
@@ -291,7 +309,7 @@ def begin(s: Any, b: Board, keys: npt.NDArray[np.int64], n_keys: int) -> None:
     s.root = min(n_keys, b.clock, MOST_KEYS)
     for k in range(s.root):
         s.keys[k] = keys[n_keys - s.root + k]
-    s.nodes, s.aborted, s.age = 0, 0, s.age + 1 & 127
+    s.nodes, s.aborted, s.kept, s.age = 0, 0, 0, s.age + 1 & 127
     for ply in range(MOST_PLIES):
         s.killers[ply, 0], s.killers[ply, 1], s.passed[ply] = 0, 0, 0
     for k in range(4096):

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
 
+from rlgames.search.memory import EXACT, LOWER, UPPER
+
 Values = Callable[[Sequence[Any]], Tensor]
 
 
@@ -21,6 +23,22 @@ class Found(NamedTuple):
     value: float
     line: tuple[int, ...]
     leaf: Any
+
+
+class Note(NamedTuple):
+    """What a search found about a position of its tree, for TreeStrap (Veness et al. 2009).
+
+    Attributes:
+        board: the position.
+        depth: plies looked ahead, at least 1.
+        bound: whether the value is ``EXACT``, a ``LOWER`` or an ``UPPER`` bound, see ``rlgames.search.memory``.
+        value: for the player to move.
+    """
+
+    board: Any
+    depth: int
+    bound: int
+    value: float
 
 
 class Tactics(Protocol):
@@ -46,6 +64,7 @@ def search(
     alpha: float = -math.inf,
     beta: float = math.inf,
     value: float | None = None,
+    notes: list[Note] | None = None,
 ) -> Found:
     """Look ``depth`` plies ahead; exact between ``alpha`` and ``beta``, else a bound (fail-soft).
 
@@ -62,6 +81,7 @@ def search(
         alpha: what the player to move has already.
         beta: what the opponent will not allow.
         value: of ``board`` from the first player's view, where it is known.
+        notes: what is found about each position of the tree is appended to it.
     """
     player = board.player()
     if board.over():
@@ -76,11 +96,14 @@ def search(
     replies = [board.play(move) for move in moves]
     known = _evaluate(replies, values) if depth <= 1 else [None] * len(moves)
     for move, reply, number in zip(moves, replies, known, strict=True):
-        found = search(reply, depth - 1, values, win, prune, tactics, -beta, -max(alpha, best.value), number)
+        found = search(reply, depth - 1, values, win, prune, tactics, -beta, -max(alpha, best.value), number, notes)
         if -found.value > best.value:
             best = Found(-found.value, (move, *found.line), found.leaf)
         if prune and best.value >= beta:
             break
+    if notes is not None and depth > 0:
+        bound = EXACT if not prune or alpha < best.value < beta else LOWER if best.value >= beta else UPPER
+        notes.append(Note(board, depth, bound, best.value))
     return best
 
 

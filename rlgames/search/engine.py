@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from rlgames.features.chess import PAWN, packed_coefficients
 from rlgames.games.chess import Board, legal_moves
-from rlgames.search.alphabeta import MATE, MATE_SCORE, search_position
+from rlgames.search.alphabeta import MATE, MATE_SCORE, find_quiet, search_position
 from rlgames.search.memory import MEMORY, State
+from rlgames.search.tree import Tree, noted, tree_of
 
 
 class Limits(NamedTuple):
@@ -43,6 +44,7 @@ class Result(NamedTuple):
             root), and not the value of a mate or a draw.
         nodes: positions looked at.
         depth: half-moves of the last iteration that gave an answer; 0 if the search was stopped before there was one.
+        tree: what was found about the positions of the tree; None if that was not asked for.
     """
 
     move: int
@@ -53,6 +55,7 @@ class Result(NamedTuple):
     leaf_is_evaluation: bool
     nodes: int
     depth: int
+    tree: Tree | None = None
 
 
 class Search:
@@ -63,6 +66,7 @@ class Search:
         hash_mb: size of the hash table in MiB, rounded down to a power of two.
         table_use: 2 takes all that the hash table knows, 1 only of the same depth, 0 only the order of moves.
         selective: leave out or shorten what is hardly ever good (null moves, late move reductions).
+        tree: note what is found about the positions of the tree.
 
     Attributes:
         state: the memory, for compiled code.
@@ -72,13 +76,19 @@ class Search:
     """
 
     def __init__(
-        self, coefficients: npt.ArrayLike, hash_mb: float = 16, table_use: int = 2, selective: bool = True
+        self,
+        coefficients: npt.ArrayLike,
+        hash_mb: float = 16,
+        table_use: int = 2,
+        selective: bool = True,
+        tree: bool = False,
     ) -> None:
         if not 0.001 <= hash_mb < 2**20:
             raise ValueError(f"hash_mb is {hash_mb}; it must be a number of MiB from 0.001 to {2**20}")
         entries = 1 << (int(hash_mb * 2**20) // 16).bit_length() - 1
         self.state = State(np.zeros(1, MEMORY), np.zeros((entries, 2), np.int64))
-        self.state.memory["table_use"], self.state.memory["selective"] = table_use, selective
+        for name, number in (("table_use", table_use), ("selective", selective), ("noting", tree)):
+            self.state.memory[name] = number
         self.load(coefficients)
 
     def load(self, coefficients: npt.ArrayLike) -> None:
@@ -126,9 +136,16 @@ class Search:
         if abs(found.score) > MATE_SCORE:
             plies = MATE - abs(found.score)
             mate = (plies + 1) // 2 if found.score > 0 else -(plies // 2)
+        leaf, tree = Board(*found.leaf), self._tree() if memory["noting"] else None
         return Result(
-            found.move, found.score / PAWN, mate, pv, Board(*found.leaf), found.is_evaluation, found.nodes, found.depth
+            found.move, found.score / PAWN, mate, pv, leaf, found.is_evaluation, found.nodes, found.depth, tree
         )
+
+    def _tree(self) -> Tree:
+        rows = noted(self.state.memory[0])
+        quiet = np.empty(len(rows), bool)
+        find_quiet(self.state, rows, quiet)
+        return tree_of(rows, quiet)
 
     def stop(self) -> None:
         """End the search that is running, from another thread."""

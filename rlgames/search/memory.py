@@ -12,6 +12,7 @@ from rlgames.games.chess import MOST_MOVES
 MOST_PLIES = 128  # from the root to the deepest position
 MOST_KEYS = 100  # positions before the root that can repeat: none is older than fifty moves
 PAWN_ENTRIES = 4096
+MOST_NOTES, NOTE = 4096, 16  # notes of an iteration and numbers of each, see ``rlgames.search.tree``
 
 MEMORY = np.dtype(
     [
@@ -39,6 +40,12 @@ MEMORY = np.dtype(
         ("best_score", "i8"),
         ("best_judged", "i8"),
         ("best_depth", "i8"),
+        # what the tree taught, only if asked for: one half is written while the other holds the last whole iteration
+        ("noting", "i8"),  # 1 if asked for
+        ("half", "i8"),  # that is written
+        ("noted", "i8"),  # notes in it
+        ("kept", "i8"),  # notes in the other one
+        ("notes", "i8", (2, MOST_NOTES, NOTE)),
     ],
     align=True,
 )
