@@ -23,11 +23,20 @@ def _composed(config, words, compose=rlgames.build.compose):
 rlgames.build.compose = lambda config, overrides: copy.deepcopy(_composed(config, tuple(overrides)))
 
 
+SHARED_CODE = {
+    **dict.fromkeys(("test_chess_search", "test_search_eager", "test_td_leaf"), "chess search"),
+    **{file: file for file in ("test_chess_features", "test_compiled", "test_td")},
+}
+
+
 def pytest_collection_modifyitems(items):
-    """Tests of the chess search go to one process, that its machine code (half a minute) is made once."""
+    """Tests that need the same machine code go to one process: else two would make it at the same time."""
     for item in items:
-        if item.path.stem in ("test_chess_search", "test_search_eager", "test_td_leaf"):
-            item.add_marker(pytest.mark.xdist_group("chess search"))
+        group = SHARED_CODE.get(item.path.stem)
+        if item.path.stem == "test_fused" and hasattr(item, "callspec"):
+            group = f"fused {item.callspec.params.get('name')}"
+        if group:
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 class Optimizer(NamedTuple):
