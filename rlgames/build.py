@@ -67,6 +67,9 @@ def check(cfg: DictConfig) -> None:
         number = OmegaConf.select(cfg, key, default=least)
         if not (type(number) is int and number >= least):
             raise ValueError(f"{key} is {number!r}; it must be a whole number of at least {least}")
+    first = cfg.get("average_from")
+    if first is not None and not (type(first) is int and first >= 0):
+        raise ValueError(f"average_from is {first!r}; it must be null or a whole number of at least 0")
     minutes = cfg.get("checkpoint_minutes", 1)
     if type(minutes) not in (int, float) or not minutes > 0:
         raise ValueError(f"checkpoint_minutes is {minutes!r}; it must be a number above 0")

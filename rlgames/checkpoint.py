@@ -7,6 +7,7 @@
     config          the configuration as a plain dict
     tuples          the cells of the n-tuples, whatever file or random walk they came from
     network         state_dict of the network
+    average         of average_from: state_dict of a network with the mean weights, and their samples; else None
     optimizer       state_dict of the optimizer
     learner         what the learner must remember, None if nothing
     rng             state of the random generator of the training games

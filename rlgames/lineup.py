@@ -37,7 +37,7 @@ class Restored(NamedTuple):
 
 
 def restore(path: str | Path, engine: str = "eager", device: str = "cpu") -> Restored:
-    """Read the agent of a run folder or checkpoint.
+    """Read the agent of a run folder or checkpoint; with the mean of its weights, if it took one.
 
     Raises:
         ValueError: if it cannot be read or built.
@@ -48,6 +48,9 @@ def restore(path: str | Path, engine: str = "eager", device: str = "cpu") -> Res
     saved = checkpoint.load(path)
     cfg = OmegaConf.create(saved["config"])
     cfg.update(engine=engine, device=device)
+    average = saved.get("average")
+    if average and average["samples"]:
+        saved["network"] = average["network"]
     return Restored(str(path), saved, cfg, assemble(cfg, saved))
 
 

@@ -182,8 +182,14 @@ def objective(figures: dict[str, Any] | None) -> float:
 def key_of(cfg: DictConfig) -> str:
     """A short name for all that decides how a run goes: the same configuration, the same name."""
     plain: Any = OmegaConf.to_container(cfg, resolve=True)
-    decides = {name: value for name, value in plain.items() if name not in EXTERNAL}
+    decides = _set({name: value for name, value in plain.items() if name not in EXTERNAL})
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _set(config: dict[str, Any]) -> dict[str, Any]:
+    """What is not null or false: an option that is new and not asked for leaves runs the names they had."""
+    kept = {name: _set(value) if isinstance(value, dict) else value for name, value in config.items()}
+    return {name: value for name, value in kept.items() if value is not None and value is not False}
 
 
 def variant(words: Iterable[str]) -> list[str]:

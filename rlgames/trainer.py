@@ -1,7 +1,7 @@
 """The trainer: plays in chunks, and between them evaluates, logs and saves."""
 
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlgames import checkpoint, records
 from rlgames.agents import Batched, Fused
+from rlgames.averaging import Average
 from rlgames.cli import Interrupted, Interruptible
 from rlgames.dashboard import Dashboard, own_game, thoughts
 from rlgames.episodes import Episodes
@@ -72,9 +73,12 @@ class Trainer:
         self.headline = evaluation.protocols[0]
         self.rng = np.random.default_rng(cfg.seed)
         self.progress = Progress()
+        self.average = Average(player.network, player.agent) if cfg.average_from is not None else None
         if saved:
             self.rng.bit_generator.state = saved["rng"]
             self.progress = Progress(**saved["progress"])
+            if self.average and saved.get("average"):
+                self.average.load_state_dict(saved["average"])
         self.lr = player.optimizer.defaults["lr"] if player.optimizer else 1.0  # in the groups the schedule changes it
         self.chunk = getattr(player.learner, "chunk", 1)  # games that belong together
         if cfg.eval_every % self.chunk:
@@ -140,6 +144,10 @@ class Trainer:
         p.since_evaluation, p.since_log = p.since_evaluation.plus(episodes), p.since_log.plus(episodes)
         if _passed(begin, p.games, log_every) or p.games >= cfg.games:
             self._log()
+            if self.average and p.games >= cfg.average_from:
+                with _Clock(p.seconds):
+                    self._store()
+                    self.average.add()
         success = p.rows[-1].get(f"success_{self.headline}") if p.rows else None
         name, number = next(iter(self._curves().items()))
         self.bar.update(p.games, p.seconds["wall_seconds"] - self._began, success, f"{name} {number:.3g}")
@@ -160,8 +168,12 @@ class Trainer:
 
     def _evaluate(self) -> None:
         """Measure the agent, leaving the random stream of training alone, and record the result."""
-        p = self.progress
         self._store()
+        with self.average.playing() if self.average else nullcontext():
+            self._measure()
+
+    def _measure(self) -> None:
+        p = self.progress
         greedy = GreedyPlayer(self.player.agent)
         rng = np.random.default_rng([self.cfg.seed, p.games])
         with _Clock(p.seconds, "evaluation_"), self.signals.stopping_at_once():
@@ -196,6 +208,7 @@ class Trainer:
             "config": OmegaConf.to_container(self.cfg, resolve=True),
             "tuples": getattr(self.player.features, "tuples", None),
             "network": self.player.network.state_dict(),
+            "average": self.average.state_dict() if self.average else None,
             "optimizer": self.player.optimizer.state_dict() if self.player.optimizer else None,
             "learner": self.player.learner.state_dict() if hasattr(self.player.learner, "state_dict") else None,
             "rng": self.rng.bit_generator.state,

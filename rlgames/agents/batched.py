@@ -104,6 +104,10 @@ class Batched:
         self._original.param_groups[0]["lr"] = self._optimizer.param_groups[0]["lr"]
         self._player = None
 
+    def forget(self) -> None:
+        """The network's tensors were changed by others, for the agent for one board; learning does not see it."""
+        self._player = None
+
     def run(self, text: Callable[..., Any], *args: Any) -> Any:
         """Call ``text(agent, *args)`` with an agent for one board at a time that knows what was stored last."""
         if self._player is None:

@@ -110,6 +110,9 @@ class Eager:
         for group in self.optimizer.param_groups:
             group["lr"] = float(lr)
 
+    def forget(self) -> None:
+        """The tensors were changed by others: nothing is remembered of them."""
+
     def run(self, text: Callable[..., Any], *args: Any) -> Any:
         """Call ``text(agent, *args)``."""
         return text(self, *args)

@@ -277,6 +277,10 @@ class Fused:
         group["lr"] = float(self._compiled.lr[0])
         self._compiled = None
 
+    def forget(self) -> None:
+        """The tensors were changed by others: the compact copy no longer holds."""
+        self._compiled = None
+
     def run(self, text: Callable[..., Any], *args: Any) -> Any:
         """Call the compiled ``text(agent, *args)``."""
         return compile_function(text)(self._compiled or self.load(), *args)
