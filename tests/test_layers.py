@@ -42,6 +42,7 @@ ALLOWED = {
     "thinker": {"contest", "games", "search"},
     "agents": {"compiled", "network", "optim", "policy", "traces"},
     # the program
+    "averaging": set(),
     "checkpoint": None,
     "records": None,
     "progress": set(),
