@@ -10,11 +10,17 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.custom_scalar import layout_pb2
 
 from rlgames.build import load, settle
 from rlgames.dashboard import LAYOUT, choices, sentence
+from rlgames.features.ntuples import NTuples
+from rlgames.games.tictactoe import TicTacToe
+from rlgames.network import ValueNetwork
+from rlgames.optim import TDL
+from rlgames.records import step_share
 
 PROXY = urllib.request.ProxyHandler({})  # the server is on this machine
 
@@ -175,3 +181,17 @@ def test_pages_show_data(tensorboard, browser, page):
     if os.environ.get("RLGAMES_PICTURES"):
         time.sleep(3)
         browser.save_screenshot(str(Path(os.environ["RLGAMES_PICTURES"]) / f"{page}.png"))
+
+
+def test_the_share_of_its_error_that_a_step_takes_off_a_board():
+    """A linear unit and one step size: what the step changes of the value, divided by the error."""
+    game = TicTacToe()
+    network = ValueNetwork(NTuples(game, [[0, 1, 2], [0, 4, 8]], states=3), "identity", dtype="float64")
+    optimizer, board = TDL(network.parameters(), lr=0.01), game.play("15")
+    (share,) = step_share(network, optimizer, [board]).values()
+    before = network.value(board).item()
+    network(network.indices(board)).sum().backward()
+    optimizer.step(delta=0.5)
+    assert share == pytest.approx((network.value(board).item() - before) / 0.5)
+    assert share > 0.01 * network.features.n_features, "of the mirror images of a board some coincide"
+    assert step_share(network, torch.optim.SGD(network.parameters(), lr=0.1), [board]) == {}

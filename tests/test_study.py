@@ -155,3 +155,11 @@ def test_a_study_runs_side_by_side_by_joblib(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0, done.stderr
     assert sorted(row["seed"] for row in Results(tmp_path / "table.csv").rows()) == ["0", "1"]
+
+
+def test_options_that_are_off_leave_the_name_of_a_run():
+    cfg = load("game=tictactoe")
+    more = load("game=tictactoe", "+new=null", "+learner.newer=false")
+    assert key_of(more) == key_of(cfg)
+    assert key_of(load("game=tictactoe", "+learner.newer=true")) != key_of(cfg)
+    assert key_of(load("game=tictactoe", "learner.lambda_=0.5")) != key_of(cfg)
