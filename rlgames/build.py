@@ -23,6 +23,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 _HERE = Path(__file__).resolve().parent
 CONF = next(folder for folder in (_HERE / "conf", _HERE.parent / "conf") if folder.is_dir())  # installed, or a checkout
+MOST_PLIES = 42  # to look ahead
 ENGINES = ("fused", "eager", "batched")
 
 
@@ -70,6 +71,9 @@ def check(cfg: DictConfig) -> None:
     first = cfg.get("average_from")
     if first is not None and not (type(first) is int and first >= 0):
         raise ValueError(f"average_from is {first!r}; it must be null or a whole number of at least 0")
+    plies = cfg.get("lookahead")
+    if plies is not None and not (type(plies) is int and 1 <= plies <= MOST_PLIES):
+        raise ValueError(f"lookahead is {plies!r}; it must be null or a whole number from 1 to {MOST_PLIES}")
     minutes = cfg.get("checkpoint_minutes", 1)
     if type(minutes) not in (int, float) or not minutes > 0:
         raise ValueError(f"checkpoint_minutes is {minutes!r}; it must be a number above 0")

@@ -29,7 +29,7 @@ FORMAT = 1
 FREE = (  # keys that may change when a run goes on
     *("games", "eval_every", "checkpoint_minutes", "checkpoint_at_evaluations", "checkpoints_kept"),
     *("run_dir", "resume", "results"),
-    *("engine", "device", "batch", "batched", "opponent", "evaluation"),
+    *("engine", "device", "batch", "batched", "opponent", "evaluation", "lookahead"),
 )
 
 

@@ -29,6 +29,16 @@ class Restored(NamedTuple):
     cfg: DictConfig
     player: Any
 
+    def greedy(self, lookahead: int | None = None) -> Any:
+        """The agent as a player, see ``plies`` and ``rlgames.players.GreedyPlayer``."""
+        from rlgames.players import GreedyPlayer
+
+        return GreedyPlayer(self.player.agent, self.plies(lookahead))
+
+    def plies(self, lookahead: int | None = None) -> int:
+        """How many plies it looks ahead: ``lookahead``; None: as many as in its training's evaluations."""
+        return lookahead or self.cfg.get("lookahead") or 1
+
     @property
     def description(self) -> str:
         """Such as "TCLEXP, 500,000 games"."""
@@ -139,6 +149,7 @@ def seats(
     engine: str = "eager",
     device: str = "cpu",
     nodes: int = 2000,
+    lookahead: int | None = None,
 ) -> tuple[Any, list[Seat]]:
     """The game of the players with ``names``, and the players.
 
@@ -149,12 +160,11 @@ def seats(
         engine: of agents.
         device: of agents.
         nodes: of agents of chess, per move.
+        lookahead: plies that agents of other games look ahead, see ``Restored.plies``.
 
     Raises:
         ValueError: for unknown players, agents of different games, or if nothing says which game it is.
     """
-    from rlgames.players import GreedyPlayer
-
     agents = {name: restore(_existing(name), engine, device) for name in names if name not in (*NAMES, START)}
     games = {agent.player.game.name: agent.player.game for agent in agents.values()}
     if game is not None:
@@ -169,7 +179,7 @@ def seats(
     found = []
     for name in names:
         if name in agents:
-            found.append(Seat(name, agents[name].description, GreedyPlayer(agents[name].player.agent)))
+            found.append(Seat(name, agents[name].description, agents[name].greedy(lookahead)))
         else:
             one = player(name, game, depth)
             found.append(Seat(name, f"{one.depth} plies" if name == "minimax" else "", one))

@@ -57,26 +57,36 @@ class Opponent:
         temperature: of the probabilities.
         greedy: whether it plays its best move, or draws one.
         seed: of the draws.
+        lookahead: plies that it looks ahead for its best move.
 
     Raises:
         ValueError: for a temperature that is not above 0.
     """
 
-    def __init__(self, player: Any, temperature: float = 0.1, greedy: bool = True, seed: int = 0) -> None:
+    def __init__(
+        self,
+        player: Any,
+        temperature: float = 0.1,
+        greedy: bool = True,
+        seed: int = 0,
+        lookahead: int = 1,
+    ) -> None:
         import numpy as np
 
         if type(temperature) not in (int, float) or not 0 < temperature < float("inf"):
             raise ValueError(f"temperature is {temperature!r}; it must be a number above 0")
         self.player, self.temperature, self.greedy = player, float(temperature), greedy
+        self.lookahead = lookahead
         self.rng = np.random.default_rng(seed)
 
     def think(self, board: Any) -> Thoughts:
         """What it thinks of the moves on ``board``."""
-        from rlgames.policy import boltzmann, greedy_move
+        from rlgames.players import GreedyPlayer
+        from rlgames.policy import boltzmann
 
         values = self.player.learner.move_values(self.player.agent, board)
         probabilities = boltzmann(values, self.temperature)
-        best = int(self.player.agent.run(greedy_move, board)[0])
+        best = GreedyPlayer(self.player.agent, self.lookahead).move(board, self.rng)
         return Thoughts(board.moves().tolist(), values.tolist(), probabilities.tolist(), best)
 
     def move(self, board: Any) -> int:
@@ -248,14 +258,16 @@ def play(cfg: DictConfig) -> None:
         raise ValueError(f"side is {cfg.side!r}; it must be first or second")
     path = chosen_run(cfg)
     if cfg.against is not None:
-        game, (one, other) = seats([path, str(cfg.against)], None, cfg.depth, cfg.engine, cfg.device)
+        game, (one, other) = seats(
+            [path, str(cfg.against)], None, cfg.depth, cfg.engine, cfg.device, lookahead=cfg.lookahead
+        )
         check_board(game, path)
         print(f"{game.name}: {one.name} ({one.description}) against {other.name}")
         watch(game, *((one, other) if cfg.side != "second" else (other, one)), cfg.seed)
         return
     agent = restore(path, cfg.engine, cfg.device)
     check_board(agent.player.game, path)
-    opponent = Opponent(agent.player, cfg.temperature, cfg.greedy, cfg.seed)
+    opponent = Opponent(agent.player, cfg.temperature, cfg.greedy, cfg.seed, agent.plies(cfg.lookahead))
     game = agent.player.game
     print(f"{game.name}: an agent ({agent.description}), {path}. Type a move, or {', '.join(COMMANDS)}.")
     side = ask_side() if cfg.side is None else SIDES[cfg.side]

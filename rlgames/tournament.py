@@ -166,7 +166,7 @@ def run(cfg: DictConfig) -> Standing:
         if type(cfg[key]) is not int or cfg[key] < 1:
             raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least 1")
     game = build(cfg, "game") if cfg.get("game") else None
-    game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device, cfg.nodes)
+    game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device, cfg.nodes, cfg.lookahead)
     usual, below = (8, 64) if _think(players) else (2, game.n_cells // 2)
     plies = usual if cfg.opening is None else cfg.opening
     if type(plies) is not int or not 0 <= plies < below:

@@ -85,6 +85,7 @@ class Trainer:
             raise ValueError(
                 f"eval_every is {cfg.eval_every}; it must be a multiple of learner.update_every={self.chunk}"
             )
+        self._greedy()  # refuses a lookahead now and not after the first games
         self.folder = records.claim_folder(cfg, player.game.name)
         self._began = self.progress.seconds["wall_seconds"]
         self._logged = self.progress.games, self._began
@@ -172,9 +173,12 @@ class Trainer:
         with self.average.playing() if self.average else nullcontext():
             self._measure()
 
+    def _greedy(self) -> GreedyPlayer:
+        return GreedyPlayer(self.player.agent, self.cfg.lookahead or 1)
+
     def _measure(self) -> None:
         p = self.progress
-        greedy = GreedyPlayer(self.player.agent)
+        greedy = self._greedy()
         rng = np.random.default_rng([self.cfg.seed, p.games])
         with _Clock(p.seconds, "evaluation_"), self.signals.stopping_at_once():
             numbers = self.evaluation.records(greedy, rng)

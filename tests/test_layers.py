@@ -20,7 +20,14 @@ ALLOWED = {
     "bitboards": {"compiled"},
     "games": {"compiled", "bitboards"},
     "features": {"compiled", "bitboards"},
-    "search": {"compiled", "bitboards", "games", "features"},  # compiled, so it must know whose moves and evaluation
+    "search": {
+        "compiled",
+        "bitboards",
+        "games",
+        "features",
+        "policy",
+        "views",
+    },  # compiled, so it must know whose moves and evaluation
     "network": set(),
     "optim": {"code_cache", "compiled", "traces"},
     "q_table": {"compiled"},

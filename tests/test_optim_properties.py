@@ -109,6 +109,8 @@ def test_dense_and_sparse_with_traces_and_next_positions(name, steps, threshold,
 def test_single_precision_is_near(name, steps):
     if "rprop" in name:  # the sign of a difference of 0 is not a continuous thing
         steps = [(round(delta, 1), *rest) for delta, *rest in steps]
+    if name == "swift_td":  # nor is a sum of step sizes that is exactly the one from which on they are cut
+        steps = [(delta, 0.97 * slope, entries) for delta, slope, entries in steps]
     same(take(make(name), steps), take(make(name, torch.float32), steps), rtol=2e-4, atol=2e-5)
 
 

@@ -1,5 +1,6 @@
 """The trained agent as a player."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,16 @@ class GreedyPlayer:
 
     Args:
         agent: an agent of ``rlgames.agents``.
+        lookahead: plies that it looks ahead; with 1 it compares the values after its moves.
+
+    Raises:
+        ValueError: for a lookahead of more than one ply by an agent that does not value boards by a network.
     """
 
-    def __init__(self, agent: Any) -> None:
-        self.agent = agent
+    def __init__(self, agent: Any, lookahead: int = 1) -> None:
+        if lookahead > 1 and not hasattr(agent, "forget"):
+            raise ValueError(f"lookahead is {lookahead}, but that is for learner=td; leave it out here")
+        self.agent, self.lookahead = agent, np.int64(lookahead)
         self._moves: dict[Any, int] = {}
 
     def move(self, board: Any, rng: np.random.Generator) -> int:
@@ -32,10 +39,20 @@ class GreedyPlayer:
         move = self._moves.get(board)
         if move is None:
             refuse_finished(board)
-            move = self._moves[board] = int(self.agent.run(greedy_move, board)[0])
+            move = self._moves[board] = self._choose(board)
         return move
+
+    def _choose(self, board: Any) -> int:
+        if self.lookahead > 1:
+            from rlgames.search.lookahead import lookahead_move  # here and not above: brings chess with it
+
+            return int(self.agent.run(lookahead_move, board, self.lookahead)[0])
+        return int(self.agent.run(greedy_move, board)[0])
 
     def moves(self, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """The best move after each of ``lines`` from ``board``: ``[n, longest]``, the first ``lengths`` count."""
+        if self.lookahead > 1:
+            ends = (functools.reduce(type(board).play, line[:n], board) for line, n in zip(lines, lengths, strict=True))
+            return np.array([self._choose(end) for end in ends])
         moves: npt.NDArray[np.int64] = self.agent.run(greedy_moves, board, lines, lengths)
         return moves

@@ -1,4 +1,4 @@
-"""Alpha-beta search for chess: ``alphabeta`` is compiled, ``engine`` its face for Python."""
+"""Alpha-beta search: ``alphabeta`` for chess, compiled, with ``engine`` as its face; ``lookahead`` for n-tuples."""
 
 from rlgames.search.engine import Limits, Result, Search
 

@@ -1,0 +1,77 @@
+"""A trained agent looks several plies ahead: alpha-beta search over its values, in plain Python and compiled.
+
+The agent's own way to move is a search of one ply. Deeper ones cost time when it plays and nothing when it learns.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rlgames.compiled import compilable
+from rlgames.policy import TOLERANCE, put_safe_first
+from rlgames.views import borrowed
+
+WIN = 1e6  # a win after n plies scores WIN - n, far above any sum of weights; a draw 0, as the sum of the value 0
+
+
+def lookahead_move(agent: Any, board: Any, plies: int) -> tuple[int, float]:
+    """The best move for the player to move by a search of ``plies``, at least 2, and its score.
+
+    The score is for the player to move: a sum of weights, or that of a win, a draw or a loss. Forced wins are seen one
+    ply further, as no player leaves the other an immediate win.
+    """
+    agent = borrowed(agent)
+    moves = np.empty((plies, len(agent.move_list)), np.int64)  # of the positions on the line at hand, the best last
+    left = np.zeros(plies, np.int64)  # how many of them are still to be tried
+    low, high = np.full(plies, -np.inf), np.full(plies, np.inf)  # scores that matter, for the player to move there
+    line = [board] * plies
+    left[0], score = expand(agent, board, moves[0])
+    best, ply = moves[0, 0], 0
+    if left[0] == 0:
+        return best, score
+    while True:
+        if left[ply] > 0 and low[ply] < high[ply]:
+            left[ply] -= 1
+            line[ply + 1] = line[ply].play(moves[ply, left[ply]])
+            left[ply + 1], score = expand(agent, line[ply + 1], moves[ply + 1])
+            if left[ply + 1] > 0 and ply + 2 < plies:
+                ply += 1
+                low[ply], high[ply] = -high[ply - 1], -low[ply - 1]
+                continue
+            score = -score
+        elif ply == 0:
+            return best, low[0]
+        else:
+            score = -low[ply]
+            ply -= 1
+        if score > low[ply] + TOLERANCE:  # among equals the first: mirror images differ by how their sums round
+            low[ply] = score
+            if ply == 0:
+                best = moves[0, left[0]]
+
+
+@compilable
+def expand(agent: Any, board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, float]:
+    """Write the moves that a search must try into ``moves``, the most promising last; how many, and the best score.
+
+    They are none if the score is final: ``moves[0]`` then reaches it.
+    """
+    player, count = board.player(), board.list_moves(moves)
+    for k in range(count):
+        if board.play(moves[k]).winner() == player:
+            moves[0] = moves[k]
+            return 0, WIN - board.ply - 1
+    if board.play(moves[0]).over():  # the last empty cell
+        return 0, 0.0
+    safe = put_safe_first(board, moves[:count], agent.replies)
+    if safe == 0:
+        return 0, board.ply + 2 - WIN
+    sums = agent.sums(board, moves[:safe])
+    for k in range(1, safe):  # insertion sort; equals keep the game's order, which is read from the end
+        move, score, j = moves[k], sums[k], k
+        while j > 0 and player * sums[j - 1] > player * score - TOLERANCE:
+            moves[j], sums[j] = moves[j - 1], sums[j - 1]
+            j -= 1
+        moves[j], sums[j] = move, score
+    return safe, player * sums[safe - 1]

@@ -1,0 +1,136 @@
+"""Looking several plies ahead: the value of plain minimax over the agent's values, found with fewer positions."""
+
+import numpy as np
+import pytest
+from conftest import result
+from test_players import random_boards
+
+from rlgames.agents import Eager, Fused
+from rlgames.build import load
+from rlgames.evaluate import evaluate
+from rlgames.exhaustive import Exhaustive
+from rlgames.features.ntuples import NTuples
+from rlgames.games.connect4 import Connect4
+from rlgames.games.tictactoe import TicTacToe
+from rlgames.learners.q import Q
+from rlgames.lineup import restore
+from rlgames.network import ValueNetwork
+from rlgames.optim import TDL
+from rlgames.play import Opponent
+from rlgames.players import GreedyPlayer
+from rlgames.search.lookahead import WIN, lookahead_move
+from rlgames.train import train
+
+CONNECT4, TICTACTOE = Connect4(), TicTacToe()
+TUPLES = {
+    "connect4": [[0, 1, 6, 7], [12, 18, 24, 30], [3, 8, 13, 18], [20, 21, 26, 27]],
+    "tictactoe": [[0, 1, 2], [0, 4, 8]],
+}
+
+
+def agent(game, engine=Eager):
+    """An agent with random weights."""
+    network = ValueNetwork(NTuples(game, TUPLES[game.name], states=3), dtype="float64", init=1.0)
+    return engine(network, TDL(network.parameters()))
+
+
+def plain(agent, board, plies):
+    """Score of each legal move for the player to move, without pruning; an immediate win is never left to the other."""
+    player, scores = board.player(), {}
+    for move in map(int, board.moves()):
+        after = board.play(move)
+        replies = [after.play(int(reply)) for reply in after.moves()]
+        if after.winner():
+            scores[move] = WIN - after.ply
+        elif after.over():
+            scores[move] = 0.0
+        elif any(reply.winner() for reply in replies):
+            scores[move] = after.ply + 1 - WIN
+        elif plies == 1:
+            scores[move] = player * agent.sums(board, np.array([move]))[0]
+        else:
+            scores[move] = -max(plain(agent, after, plies - 1).values())
+    return scores
+
+
+@pytest.mark.parametrize("plies", [2, 3, 4])
+@pytest.mark.parametrize("game", [CONNECT4, TICTACTOE], ids=["connect4", "tictactoe"])
+def test_it_is_minimax(game, plies):
+    one = agent(game)
+    for board in random_boards(
+        game, 15 if plies < 4 else 5, range(plies, game.n_cells - 1), np.random.default_rng(plies)
+    ):
+        scores = plain(one, board, plies)
+        move, score = lookahead_move(one, board, plies)
+        assert score == pytest.approx(max(scores.values()), abs=1e-4)
+        assert scores[move] == pytest.approx(score, abs=1e-4)
+
+
+def test_compiled_it_is_the_same():
+    rng = np.random.default_rng(1)
+    boards = random_boards(CONNECT4, 20, range(38), rng)
+    players = [GreedyPlayer(agent(CONNECT4, engine), 3) for engine in (Eager, Fused)]
+    moves = [[player.move(board, rng) for board in boards] for player in players]
+    assert moves[0] == moves[1]
+
+
+def test_to_the_end_of_the_game_it_is_perfect():
+    proof = Exhaustive(TICTACTOE).scores(GreedyPlayer(agent(TICTACTOE, Fused), 9), np.random.default_rng(0))
+    assert (proof["optimal"], proof["first"].tree.losses, proof["second"].tree.losses) == (1.0, 0, 0)
+
+
+def test_forced_wins_and_losses_are_seen():
+    board = CONNECT4.play("4455")  # 3 or 6 makes three with both ends free
+    move, score = lookahead_move(agent(CONNECT4), board, 3)
+    assert (move in (2, 5), score) == (True, WIN - 7)
+    _, score = lookahead_move(agent(CONNECT4), board.play(move), 2)
+    assert score == 7 - WIN
+
+
+def test_a_run_is_measured_and_played_as_deep_as_it_says(quick):
+    folder = quick("lookahead=3", "learner.epsilon=0.5")
+    assert restore(folder).greedy().lookahead == 3
+    assert restore(folder).greedy(2).lookahead == 2
+    deep, greedy = (
+        evaluate(
+            load(
+                f"checkpoint={folder}", f"lookahead={plies}", "evaluation.first=100", "engine=eager", config="evaluate"
+            )
+        )
+        for plies in ("null", 1)
+    )
+    assert deep["success_first"] > greedy["success_first"]
+    quick(f"resume={folder}", "lookahead=1", "games=16", run_dir=None)
+    assert restore(folder).greedy().lookahead == 1
+    assert result(folder)["games"] == 16
+
+
+def test_at_the_board_too():
+    board = CONNECT4.play("44")
+    learning = restore_like(agent(CONNECT4))
+    assert Opponent(learning, lookahead=5).think(board).best in (2, 4)  # three in a row with both ends free
+
+
+def restore_like(one):
+    class Learner:
+        def move_values(self, agent, board):
+            return np.zeros(len(board.moves()))
+
+    class Learning:
+        agent, learner = one, Learner()
+
+    return Learning()
+
+
+@pytest.mark.parametrize("value", ["0", "43", "2.5", "deep"])
+def test_other_depths_are_refused(value):
+    with pytest.raises(ValueError, match=r"lookahead is .*; it must be null or a whole number from 1 to 42"):
+        train(load(f"lookahead={value}"))
+
+
+def test_a_table_looks_no_further(tmp_path):
+    with pytest.raises(ValueError, match="lookahead is 2, but that is for learner=td"):
+        GreedyPlayer(Q(TICTACTOE).agent("eager"), 2)
+    with pytest.raises(ValueError, match="lookahead is 2"):
+        train(load("+experiment=tictactoe_q", "lookahead=2", f"run_dir={tmp_path / 'run'}"))
+    assert not (tmp_path / "run").exists()
