@@ -23,18 +23,24 @@ def _composed(config, words, compose=rlgames.build.compose):
 rlgames.build.compose = lambda config, overrides: copy.deepcopy(_composed(config, tuple(overrides)))
 
 
+CHESS = ("chess_features", "chess_search", "contest", "match", "search_eager", "td_leaf", "uci")
 SHARED_CODE = {
-    **dict.fromkeys(("test_chess_search", "test_search_eager", "test_td_leaf"), "chess search"),
-    **{file: file for file in ("test_chess_features", "test_compiled", "test_td")},
+    **dict.fromkeys((f"test_{name}" for name in CHESS), "chess"),
+    **dict.fromkeys(("test_averaging", "test_checkpoint", "test_lookahead", "test_train"), "small runs"),
+    "test_compiled": "fused tcl_exp",
+    "test_td": "fused tcl_exp",
 }
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Tests that need the same machine code go to one process: else two would make it at the same time."""
     for item in items:
         group = SHARED_CODE.get(item.path.stem)
-        if item.path.stem == "test_fused" and hasattr(item, "callspec"):
-            group = f"fused {item.callspec.params.get('name')}"
+        if item.path.stem == "test_fused":
+            group = f"fused {item.callspec.params.get('name') if hasattr(item, 'callspec') else ''}"
+        elif "chess" in item.name or "ladder" in item.name:
+            group = "chess"
         if group:
             item.add_marker(pytest.mark.xdist_group(group))
 

@@ -131,6 +131,7 @@ def test_values_that_are_not_finite_stop_the_run(quick):
         quick(*LOCKSTEP, "network=identity", "optimizer.lr=1e38", "games=400", "eval_every=400")
 
 
+@pytest.mark.slow
 def test_learning_tictactoe_as_well_as_one_game_at_a_time(quick):
     folder = quick(
         "engine=batched", "batch=32", "games=8000", "eval_every=8000", "evaluation.first=500", "evaluation.second=500"

@@ -106,6 +106,7 @@ def test_the_value_is_that_of_plain_minimax(coefficients, table_use):
     assert True in kinds
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("table_use", [0, 1])
 def test_notes_of_the_tree_hold_for_plain_minimax(coefficients, table_use):
     search, kinds = Search(coefficients, 0.1, table_use, selective=False, tree=True), np.zeros(4, int)

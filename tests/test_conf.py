@@ -57,7 +57,7 @@ def words_for(group, name):
     if group == "game" or (group, name) == ("features", "ntuples"):
         return [*words, "engine=eager", *(["features.length=3"] if name != "tictactoe" else [])]
     if group == "experiment":
-        return [*words, "engine=eager", "features.length=3"]
+        return [*words, "engine=eager", "features.length=3", "lookahead=2"]
     if group == "opponent":
         words.remove("opponent=random")
     if group == "evaluation":

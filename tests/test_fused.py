@@ -1,11 +1,13 @@
 """Compiled learning equals plain torch: in float64, weights, state and random stream, for every rule.
 
-Machine code is made per rule, game and form of memory. What a rule brings is tried on a given line of play, which
-compiles in half the time of a game; what the loop brings is tried on whole games of a rule for each form of memory. All
-rules in whole games are left to the slow tests.
+Machine code is made per rule, unit, game and form of memory, in ten seconds each. What a rule brings is tried on a
+given line of play, which compiles in half the time of a game; what the loop brings is tried on whole games of a rule
+for each form of memory. The quick tests take a few rules for all, the thorough ones all of them, the slow ones all of
+them in whole games.
 """
 
 import contextlib
+import itertools
 
 import numpy as np
 import pytest
@@ -105,8 +107,18 @@ def traced(name):
 def every_unit():
     """Each rule with each of its units; those that are tried with traces anyway are slow without them."""
     for name, rule in RULES.items():
-        marks = pytest.mark.slow if traced(name) else ()
-        yield from (pytest.param(name, unit, marks=marks) for unit in rule.cls.units)
+        for unit in rule.cls.units:
+            quick = name in ("idbd", "autostep") and unit == rule.unit
+            marks = pytest.mark.slow if traced(name) else () if quick else pytest.mark.thorough
+            yield pytest.param(name, unit, marks=marks)
+
+
+def every_kind():
+    """Rules for which traces are a matter of their own with each kind of them, and with or without a threshold."""
+    for name in filter(traced, RULES):
+        for case in itertools.product(kinds(RULES[name].cls), (0, 0.01)):
+            quick = (name, *case) in (("tcl", "et", 0), ("swift_td", "res", 0.01))
+            yield pytest.param(name, *case, marks=() if quick else pytest.mark.thorough)
 
 
 @pytest.mark.parametrize(("name", "unit"), list(every_unit()))
@@ -114,30 +126,28 @@ def test_every_rule(name, unit):
     same(*(lesson(engine, name, unit) for engine in (Eager, Fused)))
 
 
-@pytest.mark.parametrize("threshold", [0, 0.01])
-@pytest.mark.parametrize("traces", TRACES)
-@pytest.mark.parametrize("name", [name for name in RULES if traced(name)])
+@pytest.mark.parametrize(("name", "traces", "threshold"), list(every_kind()))
 def test_kinds_of_traces(name, traces, threshold):
-    if traces not in kinds(RULES[name].cls):
-        pytest.skip("not defined")
     traces = Traces(0.8, *TRACES[traces], threshold)
     same(*(lesson(engine, name, traces=traces, gamma=0.9) for engine in (Eager, Fused)))
 
 
-def test_learning_from_exploratory_moves_by_a_tactical_agent():
+@pytest.mark.parametrize("name", ["tcl_exp"])
+def test_learning_from_exploratory_moves_by_a_tactical_agent(name):
     words = {"epsilon": Constant(0.5), "learn_exploratory": True, "tactical": True}
-    same(*(learn(engine, "tcl_exp", "tanh", **words) for engine in (Eager, Fused)))
+    same(*(learn(engine, name, "tanh", **words) for engine in (Eager, Fused)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["alpha_bounds", "tidbd_ordinary"])
 def test_one_table_for_both_players(name):
     """Then the next position has weights in common with the present one."""
     same(*(lesson(engine, name, gamma=0.9, tables=1) for engine in (Eager, Fused)))
 
 
-def some(*fast, names=RULES):
-    """All ``names``; those that are not among the first words are slow."""
-    return [pytest.param(name, marks=() if name in fast else pytest.mark.slow) for name in names]
+def some(*fast, marks=()):
+    """All rules; those that are not among the first words are slow, the others have ``marks``."""
+    return [pytest.param(name, marks=marks if name in fast else pytest.mark.slow) for name in RULES]
 
 
 @pytest.mark.parametrize("name", some("tcl_exp"))
@@ -146,14 +156,15 @@ def test_connect4_games(name):
         same(*(learn(engine, name, unit) for engine in (Eager, Fused)))
 
 
-@pytest.mark.parametrize("name", some("smd"))
+@pytest.mark.parametrize("name", some("tcl_exp"))
 def test_tictactoe_games_with_symmetric_boards(name):
     same(*(learn(engine, name, RULES[name].unit, TicTacToe()) for engine in (Eager, Fused)))
 
 
-@pytest.mark.parametrize(
-    "name", [case for case in some("tcl_exp", "swift_td") if any(kinds(RULES[case.values[0]].cls))]
-)
+TRACED = [case for case in some("tcl_exp", marks=pytest.mark.thorough) if any(kinds(RULES[case.values[0]].cls))]
+
+
+@pytest.mark.parametrize("name", TRACED)
 def test_connect4_games_with_traces(name):
     for kind in kinds(RULES[name].cls):
         words = {"lambda_": 0.5, "gamma": 0.9, "traces": kind, "threshold": 0.01}

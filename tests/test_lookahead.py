@@ -66,10 +66,11 @@ def test_it_is_minimax(game, plies):
         assert scores[move] == pytest.approx(score, abs=1e-4)
 
 
-def test_compiled_it_is_the_same():
+@pytest.mark.parametrize("game", [pytest.param(CONNECT4, marks=pytest.mark.thorough), TICTACTOE])
+def test_compiled_it_is_the_same(game):
     rng = np.random.default_rng(1)
-    boards = random_boards(CONNECT4, 20, range(38), rng)
-    players = [GreedyPlayer(agent(CONNECT4, engine), 3) for engine in (Eager, Fused)]
+    boards = random_boards(game, 20, range(game.n_cells - 2), rng)
+    players = [GreedyPlayer(agent(game, engine), 3) for engine in (Eager, Fused)]
     moves = [[player.move(board, rng) for board in boards] for player in players]
     assert moves[0] == moves[1]
 

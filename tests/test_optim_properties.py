@@ -14,7 +14,7 @@ from rlgames.traces import Traces
 SIZE = 5
 
 rules = pytest.mark.parametrize("name", RULES)
-small = settings(max_examples=20, deadline=None)
+small = settings(max_examples=12, deadline=None)
 number = st.floats(-1, 1).map(lambda u: round(u, 3))
 step = st.tuples(
     number,

@@ -201,6 +201,7 @@ def agreeing(tree, notes):
     return count
 
 
+@pytest.mark.thorough
 def test_chess_as_compiled_search_plays_it():
     """The linear evaluation as a network of torch gives the same value and leaf as the compiled search."""
     coefficients = start_values()

@@ -136,6 +136,7 @@ def test_a_results_file_is_a_csv_file(tmp_path):
         Results(tmp_path / "table.txt")
 
 
+@pytest.mark.thorough
 def test_two_processes_share_a_study(tmp_path):
     command = sweep(tmp_path, "seed=0,1", "optimizer=tdl,tcl")
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
@@ -150,6 +151,7 @@ def test_two_processes_share_a_study(tmp_path):
 
 
 @pytest.mark.skipif(not find_spec("hydra_plugins.hydra_joblib_launcher"), reason="hydra-joblib-launcher is missing")
+@pytest.mark.thorough
 def test_a_study_runs_side_by_side_by_joblib(tmp_path):
     command = sweep(tmp_path, "seed=0,1", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
     done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False)

@@ -68,7 +68,8 @@ def test_ambiguous_san():
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="no test suites here")
 @pytest.mark.parametrize(
-    ("name", "count", "most"), [("wac", 300, 300), ("bratko_kopec", 24, 24), ("sts_v6", 1188, 118800)]
+    ("name", "count", "most"),
+    [("wac", 300, 300), ("bratko_kopec", 24, 24), pytest.param("sts_v6", 1188, 118800, marks=pytest.mark.slow)],
 )
 def test_published_suites_are_read_whole(name, count, most, capsys):
     positions = read(DATA / f"{name}.epd")
