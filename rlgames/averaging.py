@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
-from torch.optim.swa_utils import AveragedModel
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 
 class Average:
@@ -17,16 +17,18 @@ class Average:
     Args:
         network: whose weights.
         agent: the agent of ``rlgames.agents`` that plays with them.
+        decay: what one sample leaves of the weight of those before it; None: all samples count the same.
 
     Raises:
         ValueError: for an agent that keeps its weights elsewhere.
     """
 
-    def __init__(self, network: Any, agent: Any) -> None:
+    def __init__(self, network: Any, agent: Any, decay: float | None = None) -> None:
         if not hasattr(agent, "forget"):
             raise ValueError("average_from is for learner=td; leave it out here")
         self._network, self._agent = network, agent
-        self._mean = AveragedModel(network)
+        forgetting = None if decay is None else get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
+        self._mean = AveragedModel(network, multi_avg_fn=forgetting)
 
     @property
     def samples(self) -> int:

@@ -71,6 +71,9 @@ def check(cfg: DictConfig) -> None:
     first = cfg.get("average_from")
     if first is not None and not (type(first) is int and first >= 0):
         raise ValueError(f"average_from is {first!r}; it must be null or a whole number of at least 0")
+    over = cfg.get("average_over")
+    if over is not None and (first is None or type(over) not in (int, float) or not over > 0):
+        raise ValueError(f"average_over is {over!r}; it must be null or a number above 0, beside an average_from")
     plies = cfg.get("lookahead")
     if plies is not None and not (type(plies) is int and 1 <= plies <= MOST_PLIES):
         raise ValueError(f"lookahead is {plies!r}; it must be null or a whole number from 1 to {MOST_PLIES}")

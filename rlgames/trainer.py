@@ -1,5 +1,6 @@
 """The trainer: plays in chunks, and between them evaluates, logs and saves."""
 
+import math
 import time
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
@@ -70,17 +71,18 @@ class Trainer:
 
     def __init__(self, cfg: DictConfig, player: Any, evaluation: Any, saved: dict[str, Any] | None = None) -> None:
         self.cfg, self.player, self.evaluation = cfg, player, evaluation
+        self.chunk = getattr(player.learner, "chunk", 1)  # games that belong together
+        self.log_every = max(1, cfg.eval_every // LOGS // self.chunk) * self.chunk
         self.headline = evaluation.protocols[0]
         self.rng = np.random.default_rng(cfg.seed)
         self.progress = Progress()
-        self.average = Average(player.network, player.agent) if cfg.average_from is not None else None
+        self.average = self._averaging() if cfg.average_from is not None else None
         if saved:
             self.rng.bit_generator.state = saved["rng"]
             self.progress = Progress(**saved["progress"])
             if self.average and saved.get("average"):
                 self.average.load_state_dict(saved["average"])
         self.lr = player.optimizer.defaults["lr"] if player.optimizer else 1.0  # in the groups the schedule changes it
-        self.chunk = getattr(player.learner, "chunk", 1)  # games that belong together
         if cfg.eval_every % self.chunk:
             raise ValueError(
                 f"eval_every is {cfg.eval_every}; it must be a multiple of learner.update_every={self.chunk}"
@@ -133,9 +135,8 @@ class Trainer:
     def _play(self) -> None:
         """Play up to the end of a chunk, to the next log or to the next evaluation, whichever comes first."""
         p, cfg = self.progress, self.cfg
-        log_every = max(1, cfg.eval_every // LOGS // self.chunk) * self.chunk
         chunk = self.chunk if self.chunk > 1 else CHUNK.get(cfg.engine) or max(CHUNK_BATCHED, cfg.batch)
-        begin, ends = p.games, [cfg.games, *((p.games // n + 1) * n for n in (chunk, log_every, cfg.eval_every))]
+        begin, ends = p.games, [cfg.games, *((p.games // n + 1) * n for n in (chunk, self.log_every, cfg.eval_every))]
         with _Clock(p.seconds):
             episodes = self._learn(min(ends) - p.games)
         if not np.isfinite(episodes.errors):
@@ -143,7 +144,7 @@ class Trainer:
         p.games += episodes.games
         p.moves += episodes.plies
         p.since_evaluation, p.since_log = p.since_evaluation.plus(episodes), p.since_log.plus(episodes)
-        if _passed(begin, p.games, log_every) or p.games >= cfg.games:
+        if _passed(begin, p.games, self.log_every) or p.games >= cfg.games:
             self._log()
             if self.average and p.games >= cfg.average_from:
                 with _Clock(p.seconds):
@@ -172,6 +173,10 @@ class Trainer:
         self._store()
         with self.average.playing() if self.average else nullcontext():
             self._measure()
+
+    def _averaging(self) -> Average:
+        over = self.cfg.average_over
+        return Average(self.player.network, self.player.agent, over and math.exp(-self.log_every / over))
 
     def _greedy(self) -> GreedyPlayer:
         return GreedyPlayer(self.player.agent, self.cfg.lookahead or 1)

@@ -1,5 +1,7 @@
 """The mean of the weights: what it is of, that learning goes on without it, and that it is what plays afterwards."""
 
+import math
+
 import pytest
 import torch
 from conftest import last_checkpoint
@@ -25,6 +27,18 @@ def test_the_mean_is_that_of_the_samples(quick):
     torch.testing.assert_close(weight(run["average"]["network"]), torch.stack(weights).mean(0))
     assert torch.equal(weight(run["network"]), weights[-1]), "learning goes on with the last weights"
     assert not torch.equal(weight(run["network"]), weight(run["average"]["network"]))
+
+
+def test_a_mean_that_forgets(quick):
+    """A sample every 2 games, each leaves exp(-2 / 10) of what was before it."""
+    run = last_checkpoint(quick(*RUN, "average_over=10"))
+    steps = quick("games=40", "eval_every=2", "checkpoints_kept=0", run_dir="steps")
+    files = sorted((steps / "checkpoints").glob("*.pt"))
+    weights = [weight(torch.load(file, weights_only=True)["network"]) for file in files if int(file.stem[6:]) >= 20]
+    mean = weights[0]
+    for w in weights[1:]:
+        mean = math.exp(-0.2) * mean + (1 - math.exp(-0.2)) * w
+    torch.testing.assert_close(weight(run["average"]["network"]), mean)
 
 
 @pytest.mark.parametrize("engine", ["eager", "fused", "batched"])
@@ -58,6 +72,9 @@ def test_where_it_has_no_meaning(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ValueError, match="average_from is -1; it must be null or a whole number of at least 0"):
         train(load("game=tictactoe", "average_from=-1"))
+    for words in (["average_over=0", "average_from=9"], ["average_over=5"]):
+        with pytest.raises(ValueError, match=r"average_over is .; it must be null or a number above 0, beside"):
+            train(load("game=tictactoe", *words))
     words = ["+experiment=tictactoe_q", "average_from=0"]
     with pytest.raises(ValueError, match="average_from is for learner=td"):
         train(load(*words), words)
