@@ -2,7 +2,8 @@
 
 Each batch learns from nothing until its success rate (running median of three evaluations) reaches the target or its
 time is up; a row per evaluation is written at once, so that nothing is lost when the visit to a machine ends. The
-published protocol is used: 200 matches as first player against the perfect player.
+published protocol is used: 200 matches as first player against the perfect player. ``--plot`` draws the rows instead
+(extra "plots").
 """
 
 import argparse
@@ -68,6 +69,24 @@ def learn(batch: int, args: argparse.Namespace, writer, file) -> None:
             break
 
 
+def plot(file: str, picture: str) -> None:
+    """Draw success over games and over seconds, a line for each batch of ``file``."""
+    from matplotlib import pyplot as plt
+
+    with open(file, newline="", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+    for axis, column, label in zip(axes, ("games", "cpu_seconds"), ("games", "CPU-seconds of learning"), strict=True):
+        for batch in sorted({int(row["batch"]) for row in rows}):
+            mine = [row for row in rows if int(row["batch"]) == batch]
+            numbers = [(float(row[column]), float(row["success"])) for row in mine]
+            axis.plot(*zip((0, 0), *numbers, strict=True), marker=".", label=f"batch {batch:,}")
+        axis.set(xlabel=label, ylim=(0, 1))
+    axes[0].set_ylabel("success rate")
+    axes[0].legend()
+    figure.savefig(picture, dpi=120)
+
+
 def main() -> None:
     """Measure batch by batch."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -80,7 +99,11 @@ def main() -> None:
     parser.add_argument("--cpu", action="store_true", help="these are CPU seconds: for a processor shared with others")
     parser.add_argument("--csv", default="batched_curve.csv", help="file the rows are appended to")
     parser.add_argument("words", nargs="*", help="as for rlgames.train, such as batched.combine=sum")
+    parser.add_argument("--plot", metavar="PNG", help="draw what --csv holds, and measure nothing")
     args = parser.parse_args()
+    if args.plot:
+        plot(args.csv, args.plot)
+        return
     new = not Path(args.csv).exists()
     with open(args.csv, "a", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

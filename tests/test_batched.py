@@ -89,7 +89,8 @@ def play_both(game, rule, unit="tanh", games=3, sparse=True, epsilon=0.2, device
     numbers = np.random.default_rng(3).random((games * game.n_cells, 2))
     td |= {"epsilon": Constant(epsilon)}
     network, optimizer, learner, lr = parts(game, rule, unit, sparse, **td)
-    sums = learner.play(Eager(network, optimizer, learner.traces), 0, games, lr, Dice(numbers, epsilon))
+    alone = Eager(network, optimizer, learner.traces, learner.tactical)
+    sums = learner.play(alone, 0, games, lr, Dice(numbers, epsilon))
     eager = tensors(network, optimizer)
     network, optimizer, learner, lr = parts(game, rule, unit, sparse, **td)
     agent, learner = lockstep(network, optimizer, learner, 1, device=device)
@@ -121,6 +122,15 @@ def test_one_game_at_a_time_with_other_learners(words, device):
     (sums, eager), (batched_sums, batched) = play_both(CONNECT4, "tcl_exp", device=device, **words)
     same(eager, batched)
     assert sums[:3] == batched_sums[:3]
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("learn_exploratory", [False, True])
+def test_one_tactical_game_at_a_time(game, learn_exploratory):
+    words = {"tactical": True, "learn_exploratory": learn_exploratory, "epsilon": 0.4, "games": 8}
+    (sums, eager), (batched_sums, batched) = play_both(GAMES[game], "tcl_exp", **words)
+    same(eager, batched)
+    assert sums[:3] + sums[4:] == batched_sums[:3] + batched_sums[4:]
 
 
 def test_one_game_at_a_time_with_dense_gradients():

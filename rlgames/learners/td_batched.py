@@ -56,8 +56,6 @@ class BatchedTD:
         self.td, self.batch, self._device = learner, batch, device
         self._horizon = horizon if traces else 1
         self._boards = self._start = learner.game.start_boards(batch, device)
-        if learner.tactical:
-            raise ValueError("engine=batched has no learner.tactical; engine=fused and eager have")
         ages = torch.arange(self._horizon, device=device)
         decay = torch.tensor(traces.decay if traces else 0.0, dtype=dtype, device=device)
         self._decay = decay ** ((ages.unsqueeze(1) - ages) % self._horizon)  # [slot of now, slot]
@@ -122,13 +120,17 @@ class BatchedTD:
         player, (moves, legal) = boards.player(), boards.moves()
         wins, rows = boards.wins(moves) & legal, agent.features.rows(boards)
         sums = agent.sums(boards, rows, moves, legal)
-        best = first_best((player * sums).masked_fill(wins, torch.inf).masked_fill(~legal, -torch.inf))
+        values, bad = agent.unit(sums), ~legal
+        if self.td.tactical:
+            loses = legal & ~wins & answered(boards, moves)
+            values, bad = torch.where(loses, agent.target(-player.to(sums.dtype)), values), bad | loses
+        best = first_best((player * sums).masked_fill(wins, torch.inf).masked_fill(bad, -torch.inf))
         explores = chance < epsilon
         k = torch.where(explores, (choice * legal.sum(0)).long(), best).unsqueeze(0)
-        move, won, f = (numbers.gather(0, k).squeeze(0) for numbers in (moves, wins, sums))
+        move, won, v = (numbers.gather(0, k).squeeze(0) for numbers in (moves, wins, values))
         over = won | boards.last()
-        reward = player * won * (1.0 - self.td.win_decay * boards.ply.to(f.dtype))
-        target = torch.where(over, agent.target(reward), self.td.gamma * agent.unit(f))
+        reward = player * won * (1.0 - self.td.win_decay * boards.ply.to(v.dtype))
+        target = torch.where(over, agent.target(reward), self.td.gamma * v)
         learns = ~explores | over | self.td.learn_exploratory  # as play_game of rlgames.learners.td
         look = agent.look(boards, rows)
         delta = (target - look.v).masked_fill(~learns, 0)
@@ -183,6 +185,16 @@ class BatchedTD:
         if state["device"] == self._device.type:
             self._generator = torch.Generator(self._device)
             self._generator.set_state(state["generator"])
+
+
+def answered(boards: Any, moves: Tensor) -> Tensor:
+    """Whether the opponent can win at once after each of ``moves``; ``[n_moves, games]``."""
+    answers = []
+    for move in moves:
+        after = boards.play(move)
+        replies, legal = after.moves()
+        answers.append((after.wins(replies) & legal).any(0))
+    return torch.stack(answers)
 
 
 def first_best(values: Tensor) -> Tensor:
