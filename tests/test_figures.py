@@ -99,3 +99,15 @@ def test_a_ladder(tmp_path):
     assert [e.step for e in events.Images("ladder")] == [1200]
     done = subprocess.run([*command, "--against", "nobody"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+
+
+@pytest.mark.thorough
+def test_curves_of_batches(tmp_path):
+    command = [sys.executable, str(SCRIPT.with_name("batched_curve.py")), "--csv", str(tmp_path / "rows.csv")]
+    measure = ["--batches", "2,8", "--seconds", "0.2", "--every", "0.1", "--target", "2"]
+    words = ["game=tictactoe", "opponent=random", "evaluation.first=2"]
+    subprocess.run([*command, *measure, *words], check=True)
+    batches = [line.partition(",")[0] for line in (tmp_path / "rows.csv").read_text().splitlines()]
+    assert set(batches) == {"batch", "2", "8"}
+    subprocess.run([*command, "--plot", str(tmp_path / "curves.png")], check=True)
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
