@@ -85,7 +85,7 @@ RATES = [(TTT, 5000, (0.585, 0.288, 0.127)), (GAME, 2500, (0.556, 0.441, 0.003))
 
 
 @pytest.mark.parametrize(("game", "matches", "rates"), RATES, ids=["tictactoe", "connect4"])
-@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("first", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_random_play_by_seat(game, matches, rates, first):
     player = RandomPlayer()
     score = evaluate(game, player, player, matches, first, np.random.default_rng(first))

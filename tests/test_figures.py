@@ -75,6 +75,7 @@ def test_a_file_without_runs_is_one_sentence(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_ladder(tmp_path):
     players = ["games_000000000400.pt", "start", "games_000000001200.pt"]
     content = {

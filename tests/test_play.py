@@ -236,7 +236,7 @@ def program(folder, *words, **options):
     )
 
 
-@pytest.mark.parametrize("typed", ["first\n5\n", "neither\nsecond\nquit\n"])
+@pytest.mark.parametrize("typed", ["first\n5\n", pytest.param("neither\nsecond\nquit\n", marks=pytest.mark.thorough)])
 def test_quit_and_the_end_of_the_input_end_in_good_order(run_folder, typed):
     process = program(run_folder)
     out, err = process.communicate(typed, timeout=120)

@@ -130,7 +130,7 @@ def test_the_window_bounds_the_value():
         assert inside.value == pytest.approx(value)
 
 
-@pytest.mark.parametrize("prune", [True, False])
+@pytest.mark.parametrize("prune", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_notes_hold_for_plain_minimax(prune):
     game = Connect4()
     network, kinds = Cells(game), set()
