@@ -111,7 +111,8 @@ def interval(values: Floats, rng: np.random.Generator) -> tuple[float, float]:
 
 def label(words: str) -> str:
     """What tells a variant from others, for people."""
-    return " ".join(word.removeprefix("optimizer=").removeprefix("learner.") for word in words.split())
+    words = " ".join(word.removeprefix("optimizer=").removeprefix("learner.") for word in words.split())
+    return words or "as configured"
 
 
 # ---- the table
