@@ -62,6 +62,7 @@ def test_names_are_different_and_readable():
     assert all(re.fullmatch(r"[a-zA-Z0-9 ,/\-]+", name) for name in NAMES)
 
 
+@pytest.mark.thorough
 def test_the_sum_over_features_is_the_evaluation(positions, coefficients):
     packed, wide = packed_coefficients(coefficients), coefficients.astype(np.float64)
     largest = 0.0

@@ -99,6 +99,7 @@ def test_a_second_process_finds_the_compiled_code():
     assert torch.equal(torch.tensor(weights, dtype=torch.float64), here)
 
 
+@pytest.mark.thorough
 def test_the_cache_goes_where_it_is_told_and_is_shared(tmp_path, moves):
     chosen, path, *counts = process(CHOOSE, NUMBA_CACHE_DIR=str(tmp_path / "a b"))
     assert chosen == moves

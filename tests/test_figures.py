@@ -56,6 +56,7 @@ def test_table_and_figures(tmp_path):
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in (tmp_path / "out").glob("*.png"))
 
 
+@pytest.mark.thorough
 def test_sensitivity(tmp_path):
     results = Results(tmp_path / "lr.csv")
     for lr in (0.001, 0.01, 0.1):

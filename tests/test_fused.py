@@ -108,7 +108,7 @@ def every_unit():
     """Each rule with each of its units; those that are tried with traces anyway are slow without them."""
     for name, rule in RULES.items():
         for unit in rule.cls.units:
-            quick = name in ("idbd", "autostep") and unit == rule.unit
+            quick = name == "idbd" and unit == rule.unit
             marks = pytest.mark.slow if traced(name) else () if quick else pytest.mark.thorough
             yield pytest.param(name, unit, marks=marks)
 
@@ -117,7 +117,7 @@ def every_kind():
     """Rules for which traces are a matter of their own with each kind of them, and with or without a threshold."""
     for name in filter(traced, RULES):
         for case in itertools.product(kinds(RULES[name].cls), (0, 0.01)):
-            quick = (name, *case) in (("tcl", "et", 0), ("swift_td", "res", 0.01))
+            quick = (name, *case) == ("swift_td", "res", 0.01)
             yield pytest.param(name, *case, marks=() if quick else pytest.mark.thorough)
 
 

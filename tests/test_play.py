@@ -245,6 +245,7 @@ def test_quit_and_the_end_of_the_input_end_in_good_order(run_folder, typed):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.thorough
 def test_ctrl_c_ends_with_130(run_folder):
     default = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731  # programs in the background ignore it
     process = program(run_folder, "side=first", preexec_fn=default)

@@ -72,6 +72,7 @@ def test_bad_words_are_answered_with_one_sentence(fake):
         UciEngine("/bin/true", nodes=1)
 
 
+@pytest.mark.thorough
 @stockfish
 def test_an_engine_left_open_does_not_keep_the_program_alive():
     text = f"from rlgames.players.uci_engine import UciEngine; UciEngine({STOCKFISH!r}, nodes=1); print('end')"
