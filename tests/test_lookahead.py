@@ -1,5 +1,7 @@
 """Looking several plies ahead: the value of plain minimax over the agent's values, found with fewer positions."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from conftest import result
@@ -57,9 +59,8 @@ def plain(agent, board, plies):
 @pytest.mark.parametrize("game", [CONNECT4, TICTACTOE], ids=["connect4", "tictactoe"])
 def test_it_is_minimax(game, plies):
     one = agent(game)
-    for board in random_boards(
-        game, 15 if plies < 4 else 5, range(plies, game.n_cells - 1), np.random.default_rng(plies)
-    ):
+    rng = np.random.default_rng(plies)
+    for board in random_boards(game, 15 if plies < 4 else 5, range(plies, game.n_cells - 1), rng):
         scores = plain(one, board, plies)
         move, score = lookahead_move(one, board, plies)
         assert score == pytest.approx(max(scores.values()), abs=1e-4)
@@ -92,14 +93,8 @@ def test_a_run_is_measured_and_played_as_deep_as_it_says(quick):
     folder = quick("lookahead=3", "learner.epsilon=0.5")
     assert restore(folder).greedy().lookahead == 3
     assert restore(folder).greedy(2).lookahead == 2
-    deep, greedy = (
-        evaluate(
-            load(
-                f"checkpoint={folder}", f"lookahead={plies}", "evaluation.first=100", "engine=eager", config="evaluate"
-            )
-        )
-        for plies in ("null", 1)
-    )
+    words = [f"checkpoint={folder}", "evaluation.first=100", "engine=eager"]
+    deep, greedy = (evaluate(load(*words, f"lookahead={plies}", config="evaluate")) for plies in ("null", 1))
     assert deep["success_first"] > greedy["success_first"]
     quick(f"resume={folder}", "lookahead=1", "games=16", run_dir=None)
     assert restore(folder).greedy().lookahead == 1
@@ -107,20 +102,9 @@ def test_a_run_is_measured_and_played_as_deep_as_it_says(quick):
 
 
 def test_at_the_board_too():
-    board = CONNECT4.play("44")
-    learning = restore_like(agent(CONNECT4))
-    assert Opponent(learning, lookahead=5).think(board).best in (2, 4)  # three in a row with both ends free
-
-
-def restore_like(one):
-    class Learner:
-        def move_values(self, agent, board):
-            return np.zeros(len(board.moves()))
-
-    class Learning:
-        agent, learner = one, Learner()
-
-    return Learning()
+    learner = SimpleNamespace(move_values=lambda agent, board: np.zeros(len(board.moves())))
+    opponent = Opponent(SimpleNamespace(agent=agent(CONNECT4), learner=learner), lookahead=5)
+    assert opponent.think(CONNECT4.play("44")).best in (2, 4)  # three in a row with both ends free
 
 
 @pytest.mark.parametrize("value", ["0", "43", "2.5", "deep"])
