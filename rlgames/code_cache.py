@@ -31,15 +31,16 @@ def depends_on(cls: type) -> None:
 def cache_folder() -> str | None:
     """Folder for machine code, named after the texts it came from; None where nothing can be written."""
     texts = b"".join(text for _, text in sorted(_user_sources.items()))
-    return _writable_folder(hashlib.sha256(_package_texts() + texts).hexdigest()[:16])
+    return _writable_folder(hashlib.sha256(_package_digest() + texts).hexdigest()[:16])
 
 
-@functools.cache
-def _package_texts() -> bytes:
-    """All texts of the package but those of programs, which handle configurations and compile nothing."""
+@functools.cache  # every move of a trained agent asks
+def _package_digest() -> bytes:
+    """Of all texts of the package but those of programs, which handle configurations and compile nothing."""
     texts = [file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py"))]
     versions = f"{numba.__version__} {torch.__version__} {numba.config.BOUNDSCHECK}".encode()
-    return versions + b"".join(text for text in texts if b"import DictConfig" not in text)  # two words: not this text
+    compiled = (text for text in texts if b"import DictConfig" not in text)
+    return hashlib.sha256(versions + b"".join(compiled)).digest()
 
 
 @functools.cache

@@ -90,17 +90,19 @@ class Solver:
 
     def _search(self, board: Any) -> Solution:
         """The exact value first; then each move need only be asked whether it reaches it, which is twice as fast."""
-        value = self._core.mtdf(self._position(board), first_guess=0)
+        position = self._position(board)
+        value = self._core.mtdf(position, first_guess=0)
         moves = (int(move) for move in board.moves())
-        return Solution(value, tuple(move for move in moves if self._reaches(board.play(move), value)))
+        return Solution(value, tuple(move for move in moves if self._reaches(position, move, value)))
 
-    def _reaches(self, after: Any, value: int) -> bool:
-        """Whether the move to ``after`` is worth ``value`` to the player who made it."""
-        if after.winner():
+    def _reaches(self, position: Any, move: int, value: int) -> bool:
+        """Whether ``move`` is worth ``value``, the best there is."""
+        if position.canWin(move):
             return value > 0  # no win is quicker, so the value is that of this one
-        if after.over():
+        after = position.playMoveOnCopy(move)
+        if not after.movesLeft():
             return value == 0
-        return bool(self._core.negamax(self._position(after), alpha=-value, beta=1 - value, depth=0) <= -value)
+        return bool(self._core.negamax(after, alpha=-value, beta=1 - value, depth=0) <= -value)
 
     def _position(self, board: Any) -> Any:
         """The library's board."""
