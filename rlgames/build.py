@@ -84,8 +84,9 @@ def check(cfg: DictConfig) -> None:
         path = cfg.get(key)
         if path is not None and not (isinstance(path, str) and path.strip() and path.isprintable()):
             raise ValueError(f"{key} is {path!r}; it must be a path")
-    engines = ENGINES if "batch" in cfg else ENGINES[:-1]  # one game at a time needs no batch
-    if "engine" in cfg and cfg.engine not in engines:
+    training = "batch" in cfg
+    engines = ENGINES if training else ENGINES[:-1]  # one game at a time needs no batch
+    if "engine" in cfg and cfg.engine not in engines and (training or cfg.engine is not None):
         allowed = ", ".join(engines)
         raise ValueError(f"engine is {cfg.engine!r}{did_you_mean(cfg.engine, engines)}; the engines are {allowed} here")
     for name, node in cfg.items():

@@ -35,7 +35,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     from rlgames import records
 
     check(cfg)
-    restored = restore(chosen_run(cfg), cfg.engine, cfg.device)
+    restored = restore(chosen_run(cfg), cfg.engine, cfg.device, cfg.lookahead)
     _, saved, saved_cfg, player = restored
     named = {word.lstrip("+").partition("=")[0].partition(".")[0] for word in words or []}
     if "evaluation" not in named and saved_cfg.evaluation._target_ != cfg.evaluation._target_:
@@ -43,7 +43,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
         if "opponent" not in named:
             cfg.opponent = saved_cfg.opponent
     evaluation = build_evaluation(cfg, player)
-    scores = evaluation.scores(restored.greedy(cfg.lookahead), np.random.default_rng(cfg.seed))
+    scores = evaluation.scores(restored.greedy(), np.random.default_rng(cfg.seed))
     figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:
         write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))

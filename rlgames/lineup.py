@@ -20,7 +20,7 @@ class Restored(NamedTuple):
     Attributes:
         path: what it was read from.
         saved: the checkpoint.
-        cfg: its configuration, with the engine and device asked for.
+        cfg: its configuration, with the engine, device and lookahead asked for.
         player: see ``rlgames.train.Learning``.
     """
 
@@ -29,15 +29,16 @@ class Restored(NamedTuple):
     cfg: DictConfig
     player: Any
 
-    def greedy(self, lookahead: int | None = None) -> Any:
-        """The agent as a player, see ``plies`` and ``rlgames.players.GreedyPlayer``."""
+    @property
+    def lookahead(self) -> int:
+        """How many plies it looks ahead."""
+        return self.cfg.get("lookahead") or 1
+
+    def greedy(self) -> Any:
+        """The agent as a player, see ``rlgames.players.GreedyPlayer``."""
         from rlgames.players import GreedyPlayer
 
-        return GreedyPlayer(self.player.agent, self.plies(lookahead))
-
-    def plies(self, lookahead: int | None = None) -> int:
-        """How many plies it looks ahead: ``lookahead``; None: as many as in its training's evaluations."""
-        return lookahead or self.cfg.get("lookahead") or 1
+        return GreedyPlayer(self.player.agent, self.lookahead)
 
     @property
     def description(self) -> str:
@@ -46,8 +47,14 @@ class Restored(NamedTuple):
         return f"{type(optimizer or self.player.learner).__name__}, {self.saved['games']:,} games"
 
 
-def restore(path: str | Path, engine: str = "eager", device: str = "cpu") -> Restored:
+def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lookahead: int | None = None) -> Restored:
     """Read the agent of a run folder or checkpoint; with the mean of its weights, if it took one.
+
+    Args:
+        path: of the folder or file.
+        engine: fused or eager; None: fused for an agent that looks ahead, else eager, which starts at once.
+        device: of its weights.
+        lookahead: plies that it looks ahead; None: as many as in its training's evaluations.
 
     Raises:
         ValueError: if it cannot be read or built.
@@ -57,7 +64,8 @@ def restore(path: str | Path, engine: str = "eager", device: str = "cpu") -> Res
 
     saved = checkpoint.load(path)
     cfg = OmegaConf.create(saved["config"])
-    cfg.update(engine=engine, device=device)
+    plies = lookahead or cfg.get("lookahead") or 1
+    cfg.update(engine=engine or ("fused" if plies > 1 and device == "cpu" else "eager"), device=device, lookahead=plies)
     average = saved.get("average")
     if average and average["samples"]:
         saved["network"] = average["network"]
@@ -146,7 +154,7 @@ def seats(
     names: list[str],
     game: Any = None,
     depth: int = 8,
-    engine: str = "eager",
+    engine: str | None = None,
     device: str = "cpu",
     nodes: int = 2000,
     lookahead: int | None = None,
@@ -157,15 +165,16 @@ def seats(
         names: of ``NAMES``, ``start``, run folders or checkpoints.
         game: which to play if no checkpoint says it.
         depth: of minimax.
-        engine: of agents.
+        engine: of agents, see ``restore``.
         device: of agents.
         nodes: of agents of chess, per move.
-        lookahead: plies that agents of other games look ahead, see ``Restored.plies``.
+        lookahead: plies that agents of other games look ahead, see ``restore``.
 
     Raises:
         ValueError: for unknown players, agents of different games, or if nothing says which game it is.
     """
-    agents = {name: restore(_existing(name), engine, device) for name in names if name not in (*NAMES, START)}
+    trained = [name for name in names if name not in (*NAMES, START)]
+    agents = {name: restore(_existing(name), engine, device, lookahead) for name in trained}
     games = {agent.player.game.name: agent.player.game for agent in agents.values()}
     if game is not None:
         games[game.name] = game
@@ -179,7 +188,7 @@ def seats(
     found = []
     for name in names:
         if name in agents:
-            found.append(Seat(name, agents[name].description, agents[name].greedy(lookahead)))
+            found.append(Seat(name, agents[name].description, agents[name].greedy()))
         else:
             one = player(name, game, depth)
             found.append(Seat(name, f"{one.depth} plies" if name == "minimax" else "", one))

@@ -57,7 +57,7 @@ class Opponent:
         temperature: of the probabilities.
         greedy: whether it plays its best move, or draws one.
         seed: of the draws.
-        lookahead: plies that it looks ahead for its best move.
+        lookahead: plies that it looks ahead.
 
     Raises:
         ValueError: for a temperature that is not above 0.
@@ -84,10 +84,19 @@ class Opponent:
         from rlgames.players import GreedyPlayer
         from rlgames.policy import boltzmann
 
-        values = self.player.learner.move_values(self.player.agent, board)
-        probabilities = boltzmann(values, self.temperature)
         best = GreedyPlayer(self.player.agent, self.lookahead).move(board, self.rng)
+        values = self._values(board)
+        probabilities = boltzmann(values, self.temperature)
         return Thoughts(board.moves().tolist(), values.tolist(), probabilities.tolist(), best)
+
+    def _values(self, board: Any) -> Any:
+        if self.lookahead == 1:
+            return self.player.learner.move_values(self.player.agent, board)
+        import numpy as np
+
+        from rlgames.search.lookahead import lookahead_values  # here and not above: brings chess with it
+
+        return self.player.agent.run(lookahead_values, board, np.int64(self.lookahead))
 
     def move(self, board: Any) -> int:
         """Its move on ``board``."""
@@ -265,9 +274,9 @@ def play(cfg: DictConfig) -> None:
         print(f"{game.name}: {one.name} ({one.description}) against {other.name}")
         watch(game, *((one, other) if cfg.side != "second" else (other, one)), cfg.seed)
         return
-    agent = restore(path, cfg.engine, cfg.device)
+    agent = restore(path, cfg.engine, cfg.device, cfg.lookahead)
     check_board(agent.player.game, path)
-    opponent = Opponent(agent.player, cfg.temperature, cfg.greedy, cfg.seed, agent.plies(cfg.lookahead))
+    opponent = Opponent(agent.player, cfg.temperature, cfg.greedy, cfg.seed, agent.lookahead)
     game = agent.player.game
     print(f"{game.name}: an agent ({agent.description}), {path}. Type a move, or {', '.join(COMMANDS)}.")
     side = ask_side() if cfg.side is None else SIDES[cfg.side]

@@ -20,7 +20,7 @@ from rlgames.network import ValueNetwork
 from rlgames.optim import TDL
 from rlgames.play import Opponent
 from rlgames.players import GreedyPlayer
-from rlgames.search.lookahead import WIN, lookahead_move
+from rlgames.search.lookahead import WIN, lookahead_move, lookahead_values
 from rlgames.train import train
 
 CONNECT4, TICTACTOE = Connect4(), TicTacToe()
@@ -30,10 +30,16 @@ TUPLES = {
 }
 
 
-def agent(game, engine=Eager):
+def agent(game, engine=Eager, output="tanh"):
     """An agent with random weights."""
-    network = ValueNetwork(NTuples(game, TUPLES[game.name], states=3), dtype="float64", init=1.0)
+    network = ValueNetwork(NTuples(game, TUPLES[game.name], states=3), output, dtype="float64", init=1.0)
     return engine(network, TDL(network.parameters()))
+
+
+def values_of(scores, output):
+    """Scores as values: a win is 1 whenever it comes."""
+    unit = {"tanh": np.tanh, "identity": float, "sigmoid": lambda f: 2 / (1 + np.exp(-f)) - 1}[output]
+    return [np.sign(score) if abs(score) > WIN / 2 else unit(score) for score in scores]
 
 
 def plain(agent, board, plies):
@@ -67,6 +73,22 @@ def test_it_is_minimax(game, plies):
         assert scores[move] == pytest.approx(score, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("plies", "output", "engine"),
+    [
+        *((plies, output, Eager) for plies in (2, 3) for output in ("tanh", "sigmoid", "identity")),
+        pytest.param(3, "tanh", Fused, marks=pytest.mark.thorough),
+    ],
+)
+def test_values_of_all_moves_are_those_of_minimax(plies, output, engine):
+    one, two = agent(CONNECT4, output=output), agent(CONNECT4, engine, output)
+    for board in random_boards(CONNECT4, 10, range(20, 41), np.random.default_rng(plies)):
+        scores = plain(one, board, plies)
+        values = two.run(lookahead_values, board, np.int64(plies))
+        expected = values_of([scores[move] for move in map(int, board.moves())], output)
+        assert values == pytest.approx(expected, abs=1e-4)
+
+
 @pytest.mark.parametrize("game", [pytest.param(CONNECT4, marks=pytest.mark.thorough), TICTACTOE])
 def test_compiled_it_is_the_same(game):
     rng = np.random.default_rng(1)
@@ -92,7 +114,8 @@ def test_forced_wins_and_losses_are_seen():
 def test_a_run_is_measured_and_played_as_deep_as_it_says(quick):
     folder = quick("lookahead=3", "learner.epsilon=0.5")
     assert restore(folder).greedy().lookahead == 3
-    assert restore(folder).greedy(2).lookahead == 2
+    assert restore(folder, lookahead=2).greedy().lookahead == 2
+    assert [restore(folder, lookahead=plies).cfg.engine for plies in (1, 2)] == ["eager", "fused"]
     words = [f"checkpoint={folder}", "evaluation.first=100", "engine=eager"]
     deep, greedy = (evaluate(load(*words, f"lookahead={plies}", config="evaluate")) for plies in ("null", 1))
     assert deep["success_first"] > greedy["success_first"]
@@ -102,9 +125,10 @@ def test_a_run_is_measured_and_played_as_deep_as_it_says(quick):
 
 
 def test_at_the_board_too():
-    learner = SimpleNamespace(move_values=lambda agent, board: np.zeros(len(board.moves())))
-    opponent = Opponent(SimpleNamespace(agent=agent(CONNECT4), learner=learner), lookahead=5)
-    assert opponent.think(CONNECT4.play("44")).best in (2, 4)  # three in a row with both ends free
+    thoughts = Opponent(SimpleNamespace(agent=agent(CONNECT4)), lookahead=5).think(CONNECT4.play("44"))
+    values = dict(zip(thoughts.moves, thoughts.values, strict=True))
+    assert thoughts.best in (2, 4)  # three in a row with both ends free
+    assert values[thoughts.best] == max(values.values())
 
 
 @pytest.mark.parametrize("value", ["0", "43", "2.5", "deep"])

@@ -16,19 +16,41 @@ WIN = 1e6  # a win after n plies scores WIN - n, far above any sum of weights; a
 
 
 def lookahead_move(agent: Any, board: Any, plies: int) -> tuple[int, float]:
-    """The best move for the player to move by a search of ``plies``, at least 2, and its score.
+    """The best move for the player to move by a search of ``plies``, and its score, see ``search``."""
+    return search(borrowed(agent), board, plies)
+
+
+def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float64]:
+    """Value of each legal move for the player to move by a search of ``plies``, at least 2; -1 (lost) to +1 (won)."""
+    agent = borrowed(agent)
+    player, moves = board.player(), board.moves()
+    middle = agent.target(0.0)
+    values = np.empty(len(moves), np.float64)
+    for k in range(len(moves)):
+        after = board.play(moves[k])
+        if after.over():
+            value = agent.target(1.0 * after.winner())
+        else:
+            score = after.player() * search(agent, after, plies - 1)[1]
+            value = agent.target(np.sign(score)) if abs(score) > WIN / 2 else agent.unit(score)
+        values[k] = player * (value - middle) / (agent.target(1.0) - middle)
+    return values
+
+
+@compilable
+def search(agent: Any, board: Any, plies: int) -> tuple[int, float]:
+    """The best move for the player to move by a search of ``plies``, at least 1, and its score.
 
     The score is for the player to move: a sum of weights, or that of a win, a draw or a loss. Forced wins are seen one
     ply further, as no player leaves the other an immediate win.
     """
-    agent = borrowed(agent)
     moves = np.empty((plies, len(agent.move_list)), np.int64)  # of the positions on the line at hand, the best last
     left = np.zeros(plies, np.int64)  # how many of them are still to be tried
     low, high = np.full(plies, -np.inf), np.full(plies, np.inf)  # scores that matter, for the player to move there
     line = [board] * plies
     left[0], score = expand(agent, board, moves[0])
-    best, ply = moves[0, 0], 0
-    if left[0] == 0:
+    best, ply = moves[0, max(0, left[0] - 1)], 0
+    if left[0] == 0 or plies == 1:
         return best, score
     while True:
         if left[ply] > 0 and low[ply] < high[ply]:
