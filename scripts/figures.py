@@ -168,6 +168,8 @@ def table(found: dict[str, Variant]) -> str:
 def draw_curves(found: dict[str, Variant], axes: Any) -> None:
     """Median and quartiles of the success rate, smoothed by a running median of 3; published means dotted."""
     known = published()
+    colours = mpl.color_sequences["tab20"]  # dark and light in turn
+    axes.set_prop_cycle(color=[*colours[::2], *colours[1::2]])
     for words, v in found.items():
         if not v.success.size:
             continue
@@ -229,7 +231,7 @@ def draw_transfer(axes: Any) -> None:
 
 
 def save(path: Path, draw: Any, *args: Any) -> None:
-    figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(10, 5.5), layout="constrained")
     draw(*args, axes)
     figure.savefig(path, dpi=100)
     plt.close(figure)
