@@ -41,6 +41,8 @@ def test_table_and_figures(tmp_path):
         results.add(row("evaluation=published optimizer=tcl_exp", seed, games))
     for seed, games in enumerate((500_000, "", "")):
         results.add(row("evaluation=published optimizer=smd", seed, games))
+    for seed, games in enumerate((600_000, "", 500_000, 540_000, 520_000)):
+        results.add(row("evaluation=published optimizer=tdl", seed, games))
     results.add(row("optimizer=k1 evaluation=published", 0, "", status="failed", error="NaN", curve=""))
     done = figures(tmp_path / "table.csv", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
@@ -49,7 +51,8 @@ def test_table_and_figures(tmp_path):
     assert "| 10,000 |" in lines["tcl_exp"]
     assert "| inside | 800 | above |" in lines["tcl_exp"]
     assert "| 0.900 | 0.878 |" in lines["tcl_exp"], "the published curve half-way between its points"
-    assert "| never [- to -] | 500 / never / never | 287 / 317 / 349 | above |" in lines["smd"]
+    assert "| never [- to -] | never / never / never | 287 / 317 / 349 | above |" in lines["smd"]
+    assert "| 540 [- to -] | 520 / 540 / 600 | 512 / 557 / 619 | inside |" in lines["tdl"], "one of five never"
     assert "0, 1 failed" in lines["k1"]
     names = {"table.md", "table_curves.png", "table_boxes.png", "transfer_functions.png"}
     assert {file.name for file in (tmp_path / "out").iterdir()} == names
