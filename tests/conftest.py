@@ -27,6 +27,7 @@ CHESS = ("chess_features", "chess_search", "contest", "match", "search_eager", "
 SHARED_CODE = {
     **dict.fromkeys((f"test_{name}" for name in CHESS), "chess"),
     **dict.fromkeys(("test_averaging", "test_checkpoint", "test_lookahead", "test_train"), "small runs"),
+    **dict.fromkeys(("test_connect4", "test_games"), "random games"),
     "test_compiled": "fused tcl_exp",
     "test_td": "fused tcl_exp",
 }

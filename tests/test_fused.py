@@ -132,6 +132,7 @@ def test_kinds_of_traces(name, traces, threshold):
     same(*(lesson(engine, name, traces=traces, gamma=0.9) for engine in (Eager, Fused)))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["tcl_exp"])
 def test_learning_from_exploratory_moves_by_a_tactical_agent(name):
     words = {"epsilon": Constant(0.5), "learn_exploratory": True, "tactical": True}

@@ -54,7 +54,7 @@ def test_move_score_and_line(fake):
 
 @pytest.mark.parametrize("go", ["sys.exit(1)", 'print("bestmove e2e5", flush=True)', "pass"])
 def test_an_engine_that_fails(fake, go):
-    with UciEngine(fake(go), nodes=10, timeout=2) as engine:
+    with UciEngine(fake(go), nodes=10, timeout=1) as engine:
         for _ in range(2):  # it is started again for the next game
             engine.new_game()
             with pytest.raises(EngineError, match="fake"):
