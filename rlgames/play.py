@@ -60,7 +60,7 @@ class Opponent:
         lookahead: plies that it looks ahead.
 
     Raises:
-        ValueError: for a temperature that is not above 0.
+        ValueError: for a temperature that is not above 0, or an agent that cannot look ahead.
     """
 
     def __init__(
@@ -73,10 +73,12 @@ class Opponent:
     ) -> None:
         import numpy as np
 
+        from rlgames.players import GreedyPlayer
+
         if type(temperature) not in (int, float) or not 0 < temperature < float("inf"):
             raise ValueError(f"temperature is {temperature!r}; it must be a number above 0")
         self.player, self.temperature, self.greedy = player, float(temperature), greedy
-        self.lookahead = lookahead
+        self.lookahead = int(GreedyPlayer(player.agent, lookahead).lookahead)  # or a sentence, before anything is asked
         self.rng = np.random.default_rng(seed)
 
     def think(self, board: Any) -> Thoughts:

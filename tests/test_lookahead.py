@@ -141,5 +141,7 @@ def test_a_table_looks_no_further(tmp_path):
     with pytest.raises(ValueError, match="lookahead is 2, but that is for learner=td"):
         GreedyPlayer(Q(TICTACTOE).agent("eager"), 2)
     with pytest.raises(ValueError, match="lookahead is 2"):
+        Opponent(SimpleNamespace(agent=Q(TICTACTOE).agent("eager")), lookahead=2)
+    with pytest.raises(ValueError, match="lookahead is 2"):
         train(load("+experiment=tictactoe_q", "lookahead=2", f"run_dir={tmp_path / 'run'}"))
     assert not (tmp_path / "run").exists()
