@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 
 from rlgames.build import build, did_you_mean
@@ -92,10 +93,9 @@ def newest_run(game: str | None = None) -> Path:
 def _game_of(folder: Path) -> str:
     """The game that the run in ``folder`` learns; empty if it does not say."""
     try:
-        target = str(OmegaConf.load(folder / "config.yaml").game._target_)
-    except (OSError, AttributeError):
+        return str(get_class(OmegaConf.load(folder / "config.yaml").game._target_).name)  # type: ignore[attr-defined]
+    except (OSError, AttributeError, ImportError, ValueError):  # no run of ours, or a game that is not at hand here
         return ""
-    return target.rpartition(".")[0].rpartition(".")[2]
 
 
 def chosen_run(cfg: DictConfig) -> str:
@@ -196,8 +196,8 @@ def seats(
 
 
 def _engine(name: str, agent: Restored | None, nodes: int) -> Seat:
-    from rlgames.features.chess import start_values
-    from rlgames.players.searcher import Searcher
+    from rlgames.chess.evaluation import start_values
+    from rlgames.chess.searcher import Searcher
 
     if agent is not None:
         return Seat(name, agent.description, Searcher(agent.player.agent.coefficients(), nodes, name=name))

@@ -76,7 +76,7 @@ class Ledger:
         return int(saved["pgn_bytes"])
 
     def add(self, pair: Any) -> None:
-        """Note a pair: its points, results, errors and texts, see ``rlgames.pairs.played``."""
+        """Note a pair: its points, results, errors and texts, see ``rlgames.chess.pairs.played``."""
         from rlgames.files import write_atomically
         from rlgames.records import to_json
 
@@ -121,8 +121,8 @@ def match(cfg: DictConfig) -> Ledger:
         ValueError: if the configuration makes no sense.
         OSError: if something cannot be read or written.
     """
+    from rlgames.chess.pairs import Match
     from rlgames.elo import Sprt
-    from rlgames.pairs import Match
 
     check_match(cfg)
     setting = Match(build(cfg, "openings"), build(cfg, "adjudication"), *_players(cfg), cfg.seed)
@@ -141,7 +141,7 @@ def match(cfg: DictConfig) -> Ledger:
 
 
 def _players(cfg: DictConfig) -> tuple[Any, Any]:
-    from rlgames.pairs import Seat, coefficients_of
+    from rlgames.chess.pairs import Seat, coefficients_of
 
     seats = []
     for key, nodes in (("first", cfg.nodes), ("second", cfg.second_nodes or cfg.nodes)):
@@ -159,7 +159,7 @@ def _players(cfg: DictConfig) -> tuple[Any, Any]:
 
 def _pairs(setting: Any, first: int, last: int, processes: int) -> Iterator[Any]:
     """The pairs from number ``first`` to ``last``, in order."""
-    from rlgames.pairs import begin, play_number, workers
+    from rlgames.chess.pairs import begin, play_number, workers
 
     if processes == 1:
         begin(setting)

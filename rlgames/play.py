@@ -96,7 +96,7 @@ class Opponent:
             return self.player.learner.move_values(self.player.agent, board)
         import numpy as np
 
-        from rlgames.search.lookahead import lookahead_values  # here and not above: brings chess with it
+        from rlgames.search.lookahead import lookahead_values
 
         return self.player.agent.run(lookahead_values, board, np.int64(self.lookahead))
 

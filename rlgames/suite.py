@@ -44,9 +44,9 @@ def parse(line: str) -> Position:
     Raises:
         ValueError: if it is none, or names no best move.
     """
-    from rlgames.games.chess import Board
-    from rlgames.openings import fen_of_epd
-    from rlgames.pgn import from_san
+    from rlgames.chess.board import Board
+    from rlgames.chess.openings import fen_of_epd
+    from rlgames.chess.pgn import from_san
 
     board = Board.from_fen(fen_of_epd(line))
     notes = operations(" ".join(line.split()[4:]))
@@ -126,10 +126,10 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
         OSError: if a file cannot be read or written.
     """
     from rlgames import checkpoint
-    from rlgames.contest import Course
-    from rlgames.features.chess import start_values
-    from rlgames.pairs import coefficients_of
-    from rlgames.players.searcher import Searcher
+    from rlgames.chess.contest import Course
+    from rlgames.chess.evaluation import start_values
+    from rlgames.chess.pairs import coefficients_of
+    from rlgames.chess.searcher import Searcher
     from rlgames.records import to_json
 
     saved = cfg.checkpoint and checkpoint.load(cfg.checkpoint)

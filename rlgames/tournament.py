@@ -117,9 +117,9 @@ def _think(players: list[Seat]) -> bool:
 
 def _engines(plies: int) -> Meeting:
     """The same between engines of chess, whose games are adjudicated."""
-    from rlgames.contest import Adjudication
-    from rlgames.openings import Openings
-    from rlgames.pairs import play_pair
+    from rlgames.chess.contest import Adjudication
+    from rlgames.chess.openings import Openings
+    from rlgames.chess.pairs import play_pair
 
     openings, rules = Openings(random_plies=plies), Adjudication()
 

@@ -37,7 +37,7 @@ class Uci:
     """The conversation with an interface.
 
     Args:
-        load: returns the engine's thinker, see ``rlgames.thinker.Thinker``; may take long, and raise ValueError.
+        load: returns the engine's thinker, see ``rlgames.chess.thinker.Thinker``; may take long, and raise ValueError.
     """
 
     def __init__(self, load: Callable[[Callable[[str], None]], Any]) -> None:
@@ -173,9 +173,9 @@ def milliseconds(words: list[str], limits: dict[str, int], white: bool, overhead
 def load_thinker(checkpoint: str | None, say: Callable[[str], None]) -> Any:
     """The thinker with the coefficients of ``checkpoint``, or those before learning, compiled."""
     from rlgames import checkpoint as checkpoints
-    from rlgames.features.chess import start_values
-    from rlgames.pairs import coefficients_of
-    from rlgames.thinker import Thinker
+    from rlgames.chess.evaluation import start_values
+    from rlgames.chess.pairs import coefficients_of
+    from rlgames.chess.thinker import Thinker
 
     coefficients = start_values()
     if checkpoint is not None:

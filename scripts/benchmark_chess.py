@@ -7,11 +7,11 @@ import time
 
 import numpy as np
 
+from rlgames.chess.board import MOST_MOVES, START, Board, checkers, generate, play
+from rlgames.chess.evaluation import SIZE, start_values
+from rlgames.chess.search import Limits, Search
+from rlgames.chess.search.alphabeta import static
 from rlgames.compiled import compile_function
-from rlgames.features.chess import SIZE, start_values
-from rlgames.games.chess import MOST_MOVES, START, Board, checkers, generate, play
-from rlgames.search import Limits, Search
-from rlgames.search.alphabeta import static
 
 POSITIONS = [
     START.fen(),

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rlgames.build import build, load
+from rlgames.chess.board import MOST_MOVES, START, Board, Chess, checkers, complete, drawn, generate, play, repetitions
 from rlgames.compiled import compile_function
-from rlgames.games.chess import MOST_MOVES, START, Board, Chess, checkers, complete, drawn, generate, play, repetitions
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 PERFT = [  # published numbers of move sequences

@@ -6,9 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from rlgames.bitboards import swap_bytes
-from rlgames.compiled import compile_function
-from rlgames.features.chess import (
+from rlgames.chess.bitboards import swap_bytes
+from rlgames.chess.board import START, Board, complete
+from rlgames.chess.evaluation import (
     NAMES,
     PAWN,
     SIZE,
@@ -18,9 +18,9 @@ from rlgames.features.chess import (
     packed_coefficients,
     start_values,
 )
-from rlgames.games.chess import START, Board, complete
-from rlgames.search import Search
-from rlgames.search.alphabeta import static
+from rlgames.chess.search import Search
+from rlgames.chess.search.alphabeta import static
+from rlgames.compiled import compile_function
 
 
 def random_positions(count, seed):

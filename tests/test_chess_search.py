@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rlgames.chess.board import MOST_MOVES, START, Board, Chess, checkers, drawn, generate, piece_at, play
+from rlgames.chess.evaluation import PAWN, SIZE, evaluate, features, start_values
+from rlgames.chess.search import Limits, Search
+from rlgames.chess.search.alphabeta import INFINITE, MATE, begin, quiescence, repeated, search_position, static
+from rlgames.chess.search.ordering import VALUES, loses_material
+from rlgames.chess.search.tree import evaluations, weighted_counts
 from rlgames.compiled import compile_function
-from rlgames.features.chess import PAWN, SIZE, evaluate, features, start_values
-from rlgames.games.chess import MOST_MOVES, START, Board, Chess, checkers, drawn, generate, piece_at, play
-from rlgames.search import Limits, Search
-from rlgames.search.alphabeta import INFINITE, MATE, begin, quiescence, repeated, search_position, static
-from rlgames.search.memory import EXACT, LOWER, UPPER
-from rlgames.search.ordering import VALUES, loses_material
-from rlgames.search.tree import evaluations, weighted_counts
+from rlgames.search.bounds import EXACT, LOWER, UPPER
 
 DATA = Path(__file__).parents[2] / "shared/data"
 

@@ -4,15 +4,15 @@ import itertools
 import numpy as np
 import pytest
 
-from rlgames.contest import Adjudication, Course, play
-from rlgames.features.chess import start_values
-from rlgames.games.chess import START, Board, Chess
-from rlgames.openings import Openings, fen_of_epd
-from rlgames.pairs import play_pair
-from rlgames.pgn import pgn, san
-from rlgames.players.searcher import Searcher
-from rlgames.players.uci_engine import EngineError
-from rlgames.search import Result
+from rlgames.chess.board import START, Board, Chess
+from rlgames.chess.contest import Adjudication, Course, play
+from rlgames.chess.evaluation import start_values
+from rlgames.chess.openings import Openings, fen_of_epd
+from rlgames.chess.pairs import play_pair
+from rlgames.chess.pgn import pgn, san
+from rlgames.chess.search import Result
+from rlgames.chess.searcher import Searcher
+from rlgames.chess.uci_engine import EngineError
 
 GAME = Chess()
 FREE = Adjudication(resign=0, draw_moves=0)

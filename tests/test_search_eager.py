@@ -5,20 +5,20 @@ import pytest
 import torch
 from torch import nn
 
+from rlgames.chess.board import Board, Chess
+from rlgames.chess.evaluation import RESOLUTION, start_values
+from rlgames.chess.features import ChessTerms
+from rlgames.chess.search import Limits, Search
+from rlgames.chess.search.ordering import loses_material
 from rlgames.compiled import compile_function
-from rlgames.features.chess import RESOLUTION, start_values
-from rlgames.features.chess_linear import ChessTerms
 from rlgames.features.ntuples import NTuples
-from rlgames.games.chess import Board, Chess
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.network import LinearEvaluation, ValueNetwork
 from rlgames.players.minimax import WIN
 from rlgames.players.minimax import search as compiled_search
-from rlgames.search import Limits, Search
+from rlgames.search.bounds import EXACT, LOWER, UPPER
 from rlgames.search.eager import search
-from rlgames.search.memory import EXACT, LOWER, UPPER
-from rlgames.search.ordering import loses_material
 
 
 class Cells(nn.Module):

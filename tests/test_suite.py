@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from rlgames.build import load
-from rlgames.games.chess import Board
-from rlgames.pgn import from_san, san
+from rlgames.chess.board import Board
+from rlgames.chess.pgn import from_san, san
 from rlgames.suite import figures, operations, parse, read, suite
 
 DATA = Path(__file__).parents[2] / "shared/data"

@@ -6,18 +6,18 @@ import torch
 from conftest import last_checkpoint, result
 
 from rlgames.build import build, load
-from rlgames.contest import Adjudication, Course, Record
-from rlgames.features.chess import RESOLUTION, SIZE, evaluate, start_values
-from rlgames.features.chess_linear import ChessTerms
-from rlgames.games.chess import START, Board, Chess
+from rlgames.chess.board import START, Board, Chess
+from rlgames.chess.contest import Adjudication, Course, Record
+from rlgames.chess.evaluation import RESOLUTION, SIZE, evaluate, start_values
+from rlgames.chess.features import ChessTerms
+from rlgames.chess.openings import Openings
+from rlgames.chess.search import Limits, Result, Search
+from rlgames.chess.search_agent import SearchAgent, heat_map
+from rlgames.chess.self_play import SelfPlay
 from rlgames.learners.td_leaf import TDLeaf
 from rlgames.network import LinearEvaluation
-from rlgames.openings import Openings
 from rlgames.optim import IDBD, TCL, TDL
-from rlgames.search import Limits, Result, Search
-from rlgames.search.memory import EXACT, LOWER, UPPER
-from rlgames.search_agent import SearchAgent, heat_map
-from rlgames.self_play import SelfPlay
+from rlgames.search.bounds import EXACT, LOWER, UPPER
 from rlgames.train import assemble, train
 
 GAME = Chess()

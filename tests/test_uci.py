@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from rlgames.features.chess import start_values
-from rlgames.games.chess import START, Board
-from rlgames.thinker import Thinker
+from rlgames.chess.board import START, Board
+from rlgames.chess.evaluation import start_values
+from rlgames.chess.thinker import Thinker
 from rlgames.uci import Uci, load_thinker, milliseconds, moves_of, numbers_of, option
 
 ROOT = Path(__file__).parents[1]
@@ -294,7 +294,7 @@ def test_the_library_can_play_with_it(tmp_path):
 
 
 def test_coefficients_of_a_run_are_used(tmp_path):
-    from rlgames.pairs import coefficients_of
+    from rlgames.chess.pairs import coefficients_of
 
     weights = torch.zeros(len(start_values()), 1)
     assert (coefficients_of({"network": {"weight": weights}}, "run") == 0).all()

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from rlgames.contest import Course
-from rlgames.games.chess import Chess
-from rlgames.players.uci_engine import EngineError, UciEngine
+from rlgames.chess.board import Chess
+from rlgames.chess.contest import Course
+from rlgames.chess.uci_engine import EngineError, UciEngine
 
 pytest.importorskip("chess")
 CHESS = Chess()
@@ -75,7 +75,7 @@ def test_bad_words_are_answered_with_one_sentence(fake):
 @pytest.mark.thorough
 @stockfish
 def test_an_engine_left_open_does_not_keep_the_program_alive():
-    text = f"from rlgames.players.uci_engine import UciEngine; UciEngine({STOCKFISH!r}, nodes=1); print('end')"
+    text = f"from rlgames.chess.uci_engine import UciEngine; UciEngine({STOCKFISH!r}, nodes=1); print('end')"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "end\n"
 

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rlgames.chess.search_agent import SearchAgent
 from rlgames.episodes import Episodes
 from rlgames.schedules import Constant, Schedule
-from rlgames.search_agent import SearchAgent
 from rlgames.td_errors import CLIPS, Numbers, clipped, decaying_sums, differences
 
 RESULTS = ("draws", "white_wins", "black_wins")  # by the winner, 0, 1 and -1
@@ -49,7 +49,7 @@ class TDLeaf:
 
     Args:
         game: chess.
-        self_play: plays the games, see ``rlgames.self_play.SelfPlay``.
+        self_play: plays the games, see ``rlgames.chess.self_play.SelfPlay``.
         method: ``td_leaf``; ``td_directed``: moves come from the search, but values and gradients are those of the
             positions themselves; ``root_strap``: the evaluation of each position moves towards what the search says of
             it; ``tree_strap``: so does that of all quiet positions of the search tree (Veness et al.

@@ -44,7 +44,7 @@ class GreedyPlayer:
 
     def _choose(self, board: Any) -> int:
         if self.lookahead > 1:
-            from rlgames.search.lookahead import lookahead_move  # here and not above: brings chess with it
+            from rlgames.search.lookahead import lookahead_move
 
             return int(self.agent.run(lookahead_move, board, self.lookahead)[0])
         return int(self.agent.run(greedy_move, board)[0])

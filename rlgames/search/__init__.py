@@ -1,5 +1,1 @@
-"""Alpha-beta search: ``alphabeta`` for chess, compiled, with ``engine`` as its face; ``lookahead`` for n-tuples."""
-
-from rlgames.search.engine import Limits, Result, Search
-
-__all__ = ["Limits", "Result", "Search"]
+"""Search for any game: ``lookahead`` for n-tuples, ``eager`` for any network."""

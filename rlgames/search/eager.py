@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 from torch import Tensor
 
-from rlgames.search.memory import EXACT, LOWER, UPPER
+from rlgames.search.bounds import EXACT, LOWER, UPPER
 
 Values = Callable[[Sequence[Any]], Tensor]
 
@@ -31,7 +31,7 @@ class Note(NamedTuple):
     Attributes:
         board: the position.
         depth: plies looked ahead, at least 1.
-        bound: whether the value is ``EXACT``, a ``LOWER`` or an ``UPPER`` bound, see ``rlgames.search.memory``.
+        bound: whether the value is ``EXACT``, a ``LOWER`` or an ``UPPER`` bound, see ``rlgames.search.bounds``.
         value: for the player to move.
     """
 

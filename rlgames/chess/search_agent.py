@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from rlgames.contest import Course
+from rlgames.chess.contest import Course
+from rlgames.chess.search.tree import evaluations, weighted_counts
 from rlgames.optim import StepSize
-from rlgames.search.memory import EXACT, LOWER, UPPER
-from rlgames.search.tree import evaluations, weighted_counts
+from rlgames.search.bounds import EXACT, LOWER, UPPER
 
 Weights = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.floating[Any]]
@@ -22,7 +22,7 @@ class SearchAgent:
     Args:
         network: see ``rlgames.network.LinearEvaluation``.
         optimizer: over its parameters.
-        searcher: makes a player of coefficients, see ``rlgames.players.searcher.Searcher``.
+        searcher: makes a player of coefficients, see ``rlgames.chess.searcher.Searcher``.
         fixed: a coefficient that does not learn; -1: none.
     """
 
@@ -79,7 +79,7 @@ class SearchAgent:
         being to move is worth a pawn and a half.
 
         Args:
-            tree: see ``rlgames.search.tree.Tree``.
+            tree: see ``rlgames.chess.search.tree.Tree``.
         """
         values = self.units(tree.players * evaluations(tree.boards, self.coefficients()))
         errors = self.units(tree.scores) - values

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, Self
 
-from rlgames.search import Result
+from rlgames.chess.search import Result
 
 MATE = 100_000  # centipawns; a mate in n moves scores this much less n
 

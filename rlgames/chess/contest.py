@@ -5,8 +5,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from rlgames.games.chess import START, legal_moves, repetitions
-from rlgames.search import Result
+from rlgames.chess.board import START, legal_moves, repetitions
+from rlgames.chess.search import Result
 
 
 class Course:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rlgames.bitboards import PIECES
+from rlgames.chess.bitboards import PIECES
 from rlgames.games.drawing import CELL, Picture, Rect, Shape, Text
 
 LIGHT_SQUARE, DARK_SQUARE = "#f0d9b5", "#b58863"

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.features.chess import PAWN, packed_coefficients
-from rlgames.games.chess import Board, legal_moves
-from rlgames.search.alphabeta import MATE, MATE_SCORE, find_quiet, search_position
-from rlgames.search.memory import MEMORY, State
-from rlgames.search.tree import Tree, noted, tree_of
+from rlgames.chess.board import Board, legal_moves
+from rlgames.chess.evaluation import PAWN, packed_coefficients
+from rlgames.chess.search.alphabeta import MATE, MATE_SCORE, find_quiet, search_position
+from rlgames.chess.search.memory import MEMORY, State
+from rlgames.chess.search.tree import Tree, noted, tree_of
 
 
 class Limits(NamedTuple):

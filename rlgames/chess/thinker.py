@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from rlgames.contest import Course
-from rlgames.games.chess import START, Board, legal_moves
-from rlgames.search import Limits, Result, Search
+from rlgames.chess.board import START, Board, legal_moves
+from rlgames.chess.contest import Course
+from rlgames.chess.search import Limits, Result, Search
 
 
 class Line(NamedTuple):
@@ -15,7 +15,7 @@ class Line(NamedTuple):
 
     Attributes:
         score: in pawns, for the player to move.
-        mate: in moves, see ``rlgames.search.Result``.
+        mate: in moves, see ``rlgames.chess.search.Result``.
         moves: the line.
     """
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.contest import Adjudication, Engine, Record, play
-from rlgames.features.chess import SIZE, start_values
-from rlgames.openings import Openings
-from rlgames.pgn import pgn
-from rlgames.players.searcher import Searcher
-from rlgames.players.uci_engine import EngineError, UciEngine
+from rlgames.chess.contest import Adjudication, Engine, Record, play
+from rlgames.chess.evaluation import SIZE, start_values
+from rlgames.chess.openings import Openings
+from rlgames.chess.pgn import pgn
+from rlgames.chess.searcher import Searcher
+from rlgames.chess.uci_engine import EngineError, UciEngine
 
 
 class Pair(NamedTuple):

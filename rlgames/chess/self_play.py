@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from rlgames.contest import Adjudication, Engine, Record, play
-from rlgames.features.chess import start_values
-from rlgames.openings import Openings
-from rlgames.pgn import pgn
-from rlgames.players.searcher import Searcher
-from rlgames.players.uci_engine import EngineError, UciEngine
+from rlgames.chess.contest import Adjudication, Engine, Record, play
+from rlgames.chess.evaluation import start_values
+from rlgames.chess.openings import Openings
+from rlgames.chess.pgn import pgn
+from rlgames.chess.searcher import Searcher
+from rlgames.chess.uci_engine import EngineError, UciEngine
 
 Weights = npt.NDArray[np.float32]
 
@@ -56,8 +56,8 @@ class SelfPlay:
     """Who plays whom, how deep they think, and where games begin and end.
 
     Args:
-        openings: see ``rlgames.openings.Openings``.
-        adjudication: see ``rlgames.contest.Adjudication``.
+        openings: see ``rlgames.chess.openings.Openings``.
+        adjudication: see ``rlgames.chess.contest.Adjudication``.
         nodes, depth: limits of the agent's search per move; 0: none.
         hash_mb: of its transposition table.
         processes: that play games at the same time, with the same result.

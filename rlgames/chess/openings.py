@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgames.contest import Course
-from rlgames.games.chess import START, Board
+from rlgames.chess.board import START, Board
+from rlgames.chess.contest import Course
 
 BOOK_PLIES = 16  # of a game in a PGN file
 

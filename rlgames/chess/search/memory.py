@@ -5,14 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rlgames.chess.board import MOST_MOVES
+from rlgames.chess.terms import N_TERMS
 from rlgames.compiled import compilable
-from rlgames.features.chess_terms import N_TERMS
-from rlgames.games.chess import MOST_MOVES
 
 MOST_PLIES = 128  # from the root to the deepest position
 MOST_KEYS = 100  # positions before the root that can repeat: none is older than fifty moves
 PAWN_ENTRIES = 4096
-MOST_NOTES, NOTE = 4096, 16  # notes of an iteration and numbers of each, see ``rlgames.search.tree``
+MOST_NOTES, NOTE = 4096, 16  # notes of an iteration and numbers of each, see ``rlgames.chess.search.tree``
 
 MEMORY = np.dtype(
     [
@@ -61,9 +61,6 @@ class State(NamedTuple):
 
     memory: Any
     table: npt.NDArray[np.int64]
-
-
-EXACT, LOWER, UPPER = 1, 2, 3  # what a score in the hash table is
 
 
 @compilable

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.bitboards import Word, count_bits, swap_bytes
+from rlgames.chess.bitboards import Word, count_bits, swap_bytes
+from rlgames.chess.pawns import passed_pawns, pawn_structure
+from rlgames.chess.pieces import View, king_and_undefended, pieces, views
+from rlgames.chess.terms import FULL_PHASE, N_MATERIAL, N_TERMS, NAMES, SIZE, TEMPO
 from rlgames.compiled import compilable, compile_function, value
-from rlgames.features.chess_pawns import passed_pawns, pawn_structure
-from rlgames.features.chess_pieces import View, king_and_undefended, pieces, views
-from rlgames.features.chess_terms import FULL_PHASE, N_MATERIAL, N_TERMS, NAMES, SIZE, TEMPO
 
 __all__ = ["NAMES", "SIZE"]
 

@@ -1,6 +1,6 @@
 """Chess: the full rules on bitboards.
 
-Squares count from a1 = 0 along the ranks to h8 = 63 (see ``rlgames.bitboards``)::
+Squares count from a1 = 0 along the ranks to h8 = 63 (see ``rlgames.chess.bitboards``)::
 
     56 57 58 59 60 61 62 63   rank 8
     ...
@@ -18,9 +18,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.bitboards import KING, NONE, PAWN, Words, bit, signed
-from rlgames.compiled import compilable, compile_function, value
-from rlgames.games.chess_moves import (
+from rlgames.chess.bitboards import KING, NONE, PAWN, Words, bit, signed
+from rlgames.chess.moves import (
     MOST_MOVES,
     checkers,
     drawn,
@@ -31,7 +30,8 @@ from rlgames.games.chess_moves import (
     repetitions,
     sides,
 )
-from rlgames.games.chess_text import diagram, parse_fen, picture, square_name, write_fen
+from rlgames.chess.text import diagram, parse_fen, picture, square_name, write_fen
+from rlgames.compiled import compilable, compile_function, value
 from rlgames.games.drawing import Picture
 
 __all__ = [

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from rlgames.contest import Adjudication, Record
+from rlgames.chess.contest import Adjudication, Record
+from rlgames.chess.openings import Openings
+from rlgames.chess.pairs import play_pair
+from rlgames.chess.pgn import pgn
+from rlgames.chess.searcher import Searcher
 from rlgames.elo import Pairs, elo, in_words
-from rlgames.openings import Openings
-from rlgames.pairs import play_pair
-from rlgames.pgn import pgn
-from rlgames.players.searcher import Searcher
 
 COLUMNS = ("success", "low", "high", "elo", "elo_low", "elo_high", "wins", "draws", "losses", "length")
 
@@ -20,8 +20,8 @@ class MatchEvaluation:
 
     Args:
         game: chess.
-        opponent: an engine, see ``rlgames.contest.Engine``.
-        openings, adjudication: see ``rlgames.openings.Openings`` and ``rlgames.contest.Adjudication``.
+        opponent: an engine, see ``rlgames.chess.contest.Engine``.
+        openings, adjudication: see ``rlgames.chess.openings.Openings`` and ``rlgames.chess.contest.Adjudication``.
         games: an even number.
         nodes, depth: limits of the agent per move; 0: none.
 

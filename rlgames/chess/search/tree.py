@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rlgames.chess.board import Board
+from rlgames.chess.evaluation import PAWN, SIZE, evaluate_packed, packed_coefficients, write_features
+from rlgames.chess.search.memory import MOST_NOTES
+from rlgames.chess.terms import N_TERMS
 from rlgames.compiled import compilable, compile_function
-from rlgames.features.chess import PAWN, SIZE, evaluate_packed, packed_coefficients, write_features
-from rlgames.features.chess_terms import N_TERMS
-from rlgames.games.chess import Board
-from rlgames.search.memory import MOST_NOTES
 
 BOARD = len(Board._fields)
 DEPTH, BOUND, SCORE = BOARD, BOARD + 1, BOARD + 2  # places in a note, behind the numbers of the board
@@ -36,7 +36,7 @@ class Tree(NamedTuple):
         boards: the numbers of a ``Board``, ``[n, 13]``.
         players: to move, +1 or -1, ``[n]``.
         depths: half-moves looked ahead, the one more that is given in check included, ``[n]``.
-        bounds: what each score is, ``EXACT``, ``LOWER`` or ``UPPER`` of ``rlgames.search.memory``, ``[n]``.
+        bounds: what each score is, ``EXACT``, ``LOWER`` or ``UPPER`` of ``rlgames.search.bounds``, ``[n]``.
         scores: for the player to move, in pawns; a mate is more than a thousand, ``[n]``.
         quiet: whether the player to move is not in check and no capture promises more than the evaluation, ``[n]``.
     """

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.features.chess import start_values
-from rlgames.search import Limits, Result, Search
+from rlgames.chess.evaluation import start_values
+from rlgames.chess.search import Limits, Result, Search
 
 
 class Searcher:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rlgames.bitboards import KING, PAWN
-from rlgames.contest import Course, Record
-from rlgames.games.chess import START, legal_moves, piece_at
-from rlgames.games.chess_text import square_name
+from rlgames.chess.bitboards import KING, PAWN
+from rlgames.chess.board import START, legal_moves, piece_at
+from rlgames.chess.contest import Course, Record
+from rlgames.chess.text import square_name
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
 WIDTH = 80  # columns of the move text

@@ -1,11 +1,11 @@
-"""What pieces may do: attacks, legal moves, draws; compiled functions of the ``Board`` of ``rlgames.games.chess``."""
+"""What pieces may do: attacks, legal moves, draws; compiled functions of the ``Board`` of ``rlgames.chess.board``."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.bitboards import (
+from rlgames.chess.bitboards import (
     BETWEEN,
     DARK,
     KING_ATTACKS,

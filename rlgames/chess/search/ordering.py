@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from rlgames.bitboards import NONE, PAWN, bishop_attacks, bit, rook_attacks
+from rlgames.chess.bitboards import NONE, PAWN, bishop_attacks, bit, rook_attacks
+from rlgames.chess.board import Board
+from rlgames.chess.moves import attackers, piece_at
 from rlgames.compiled import compilable
-from rlgames.games.chess import Board
-from rlgames.games.chess_moves import attackers, piece_at
 
 VALUES = np.array([100, 320, 330, 500, 900, 10_000, 0])  # for the order of moves only, whatever has been learned
 FIRST, GOOD, KILLER, BAD = 1 << 28, 1 << 26, 1 << 24, -(1 << 26)  # hash move, captures, quiet moves, losing captures

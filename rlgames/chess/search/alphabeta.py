@@ -12,17 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import compilable, compile_function
-from rlgames.features.chess import PAWN, Coefficients, interpolate, pawn_sum, phase, piece_sum
-from rlgames.features.chess_pieces import views
-from rlgames.games.chess import Board, checkers, drawn, generate, legal_moves, pass_move, play, sides
-from rlgames.search.memory import (
-    EXACT,
-    LOWER,
+from rlgames.chess.board import Board, checkers, drawn, generate, legal_moves, pass_move, play, sides
+from rlgames.chess.evaluation import PAWN, Coefficients, interpolate, pawn_sum, phase, piece_sum
+from rlgames.chess.pieces import views
+from rlgames.chess.search.memory import (
     MOST_KEYS,
     MOST_PLIES,
     PAWN_ENTRIES,
-    UPPER,
     State,
     entry_bound,
     entry_depth,
@@ -30,8 +26,10 @@ from rlgames.search.memory import (
     entry_score,
     store,
 )
-from rlgames.search.ordering import MOST_HISTORY, order, pick, rank_of, remember_quiet
-from rlgames.search.tree import board_of, note
+from rlgames.chess.search.ordering import MOST_HISTORY, order, pick, rank_of, remember_quiet
+from rlgames.chess.search.tree import board_of, note
+from rlgames.compiled import compilable, compile_function
+from rlgames.search.bounds import EXACT, LOWER, UPPER
 
 MATE, INFINITE = 1 << 30, 1 << 31
 MOST_SCORE = 1 << 29  # evaluations are cut off here (1365 pawns)

@@ -1,10 +1,11 @@
-"""Pieces, kings and threats, always for the player who moves up the board; see ``chess_pawns`` for sinks."""
+"""Pieces, kings and threats, always for the player who moves up the board; see ``pawns`` for sinks."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlgames.bitboards import (
+from rlgames.chess import terms as t
+from rlgames.chess.bitboards import (
     DARK,
     FILE_A,
     KING_ATTACKS,
@@ -19,9 +20,8 @@ from rlgames.bitboards import (
     shift_down,
     swap_bytes,
 )
+from rlgames.chess.pawns import above, below, beside
 from rlgames.compiled import compilable
-from rlgames.features import chess_terms as t
-from rlgames.features.chess_pawns import above, below, beside
 
 
 class View(NamedTuple):

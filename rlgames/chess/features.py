@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.features.chess import NAMES, SIZE, evaluate, features, start_values
-from rlgames.features.chess_terms import MATERIAL, PAWN_SQUARE, PIECE_SQUARE, STAGES, WORDS
+from rlgames.chess.evaluation import NAMES, SIZE, evaluate, features, start_values
+from rlgames.chess.terms import MATERIAL, PAWN_SQUARE, PIECE_SQUARE, STAGES, WORDS
 
 Floats = npt.NDArray[np.float32]
 
 
 class ChessTerms:
-    """The named terms of ``rlgames.features.chess_terms``.
+    """The named terms of ``rlgames.chess.terms``.
 
     Args:
         game: chess.

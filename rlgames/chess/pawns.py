@@ -6,9 +6,8 @@ text is one for the evaluation and for the features.
 
 from typing import Any
 
-from rlgames.bitboards import NOT_A, NOT_H, Word, bit, count_bits, lowest_bit, shift_down
-from rlgames.compiled import compilable
-from rlgames.features.chess_terms import (
+from rlgames.chess.bitboards import NOT_A, NOT_H, Word, bit, count_bits, lowest_bit, shift_down
+from rlgames.chess.terms import (
     BACKWARD,
     BACKWARD_OPEN,
     DOUBLED,
@@ -28,6 +27,7 @@ from rlgames.features.chess_terms import (
     SUPPORTED,
     UNSTOPPABLE,
 )
+from rlgames.compiled import compilable
 
 
 @compilable

@@ -1,0 +1,5 @@
+"""Alpha-beta search for chess, compiled; ``engine`` is its face."""
+
+from rlgames.chess.search.engine import Limits, Result, Search
+
+__all__ = ["Limits", "Result", "Search"]
