@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
-from rlgames.evaluation import play
+from rlgames.evaluation.matches import play
 from rlgames.games.drawing import Picture, row
 from rlgames.players import GreedyPlayer
 from rlgames.raster import pixels

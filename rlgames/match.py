@@ -92,7 +92,7 @@ class Ledger:
 
     def figures(self) -> dict[str, Any]:
         """Score and Elo with 95 % intervals, and the likelihood of superiority."""
-        from rlgames.elo import elo
+        from rlgames.evaluation.elo import elo
 
         pairs = self.pairs()
         if not pairs.n:
@@ -103,7 +103,7 @@ class Ledger:
 
     def pairs(self) -> Any:
         """The pairs that were played to their end."""
-        from rlgames.elo import Pairs
+        from rlgames.evaluation.elo import Pairs
 
         return Pairs.of(points for points in self.points if points is not None)
 
@@ -122,7 +122,7 @@ def match(cfg: DictConfig) -> Ledger:
         OSError: if something cannot be read or written.
     """
     from rlgames.chess.pairs import Match
-    from rlgames.elo import Sprt
+    from rlgames.evaluation.elo import Sprt
 
     check_match(cfg)
     setting = Match(build(cfg, "openings"), build(cfg, "adjudication"), *_players(cfg), cfg.seed)

@@ -236,7 +236,7 @@ def watch(game: Any, first: Any, second: Any, seed: int) -> None:
     """Show a match between two of ``rlgames.lineup.Seat``."""
     import numpy as np
 
-    from rlgames.evaluation import play
+    from rlgames.evaluation.matches import play
 
     board = game.board
     moves, _ = play(first.player, second.player, board, np.random.default_rng(seed))

@@ -25,7 +25,7 @@ class Standing(NamedTuple):
 
     Attributes:
         names, descriptions: of the players, the strongest first.
-        ratings: their ``rlgames.ratings.Rating``.
+        ratings: their ``rlgames.evaluation.ratings.Rating``.
         wins: of player i against player j, ``[n][n]``.
         games: between them, ``[n][n]``.
     """
@@ -77,7 +77,7 @@ def tournament(
     """
     import numpy as np
 
-    from rlgames.ratings import ratings
+    from rlgames.evaluation.ratings import ratings
 
     n, meet = len(players), _engines(plies) if _think(players) else _boards(game.board, plies)
     wins = np.zeros((n, n), np.int64)
@@ -101,7 +101,7 @@ def tournament(
 
 def _boards(board: Any, plies: int) -> Meeting:
     """Two games from an opening on, as results of the first player."""
-    from rlgames.evaluation import play
+    from rlgames.evaluation.matches import play
 
     def meet(first: Any, second: Any, rng: Any) -> Iterator[int]:
         start = opening(board, plies, rng)

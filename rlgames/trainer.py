@@ -61,7 +61,7 @@ class Trainer:
     Args:
         cfg: the configuration.
         player: game, network, learner, optimizer and agent, see ``rlgames.train.Learning``.
-        evaluation: measures it, see ``rlgames.evaluation.Evaluation``; the first of its protocols makes the headlines.
+        evaluation: measures it, see ``rlgames.evaluation``; the first of its protocols makes the headlines.
         saved: the checkpoint to go on from.
 
     Raises:

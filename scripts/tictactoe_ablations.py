@@ -9,7 +9,7 @@ import time
 import numpy as np
 
 from rlgames.build import build, check, load
-from rlgames.exhaustive import Exhaustive
+from rlgames.evaluation.exhaustive import Exhaustive
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.players import GreedyPlayer
 

@@ -45,7 +45,7 @@ def test_a_mean_that_forgets(quick):
 def test_evaluation_and_play_take_the_mean(quick, monkeypatch, engine):
     seen = []
     monkeypatch.setattr(
-        "rlgames.evaluation.Evaluation.records",
+        "rlgames.evaluation.matches.Evaluation.records",
         lambda self, greedy, rng: seen.append(weight(greedy.agent.network.state_dict()).clone()) or {},
     )
     folder = quick(*RUN, f"engine={engine}", "batch=2")

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from rlgames.elo import Pairs, Sprt, elo, expected_score
+from rlgames.evaluation.elo import Pairs, Sprt, elo, expected_score
 
 
 def test_known_elo_differences():

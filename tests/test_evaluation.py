@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rlgames.evaluation import COLUMNS, Evaluation, Score, evaluate, flat, play, sample_game, wilson
+from rlgames.evaluation.matches import COLUMNS, Evaluation, Score, evaluate, flat, play, sample_game, wilson
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.players import Minimax, Perfect, RandomPlayer, perfect_or_minimax

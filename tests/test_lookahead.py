@@ -10,7 +10,7 @@ from test_players import random_boards
 from rlgames.agents import Eager, Fused
 from rlgames.build import load
 from rlgames.evaluate import evaluate
-from rlgames.exhaustive import Exhaustive
+from rlgames.evaluation.exhaustive import Exhaustive
 from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe

@@ -7,7 +7,7 @@ from conftest import last_checkpoint, result
 
 from rlgames.build import load
 from rlgames.evaluate import evaluate
-from rlgames.exhaustive import Exhaustive
+from rlgames.evaluation.exhaustive import Exhaustive
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.learners.q import Q

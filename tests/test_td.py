@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rlgames.agents import Eager, Fused
-from rlgames.evaluation import evaluate
+from rlgames.evaluation.matches import evaluate
 from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe

@@ -8,10 +8,10 @@ from conftest import QUICK
 from rlgames import cli
 from rlgames import tournament as program
 from rlgames.build import load
+from rlgames.evaluation.ratings import POINTS_PER_UNIT, PRIOR, ratings
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.lineup import seats
-from rlgames.ratings import POINTS_PER_UNIT, PRIOR, ratings
 from rlgames.tournament import named_players, opening, run, tournament
 from rlgames.train import train
 

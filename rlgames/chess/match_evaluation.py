@@ -10,7 +10,7 @@ from rlgames.chess.openings import Openings
 from rlgames.chess.pairs import play_pair
 from rlgames.chess.pgn import pgn
 from rlgames.chess.searcher import Searcher
-from rlgames.elo import Pairs, elo, in_words
+from rlgames.evaluation.elo import Pairs, elo, in_words
 
 COLUMNS = ("success", "low", "high", "elo", "elo_low", "elo_high", "wins", "draws", "losses", "length")
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rlgames.evaluation import sample_game
+from rlgames.evaluation.matches import sample_game
 from rlgames.players import GreedyPlayer, Player
 
 MAX_CELLS = 9

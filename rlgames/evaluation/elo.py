@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from rlgames.evaluation import wilson
+from rlgames.evaluation.matches import wilson
 
 
 def elo(score: float) -> float:

@@ -1,0 +1,1 @@
+"""Evaluation: how strong an agent is, by matches, by proof, and as Elo."""
