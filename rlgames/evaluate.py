@@ -10,9 +10,9 @@ from omegaconf import DictConfig
 
 from rlgames import cli
 from rlgames.build import CONF, check
-from rlgames.files import write_atomically
 from rlgames.lineup import chosen_run, restore
 from rlgames.train import build_evaluation
+from rlgames.training.files import write_atomically
 
 
 def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     """
     import numpy as np
 
-    from rlgames import records
+    from rlgames.training import records
 
     check(cfg)
     restored = restore(chosen_run(cfg), cfg.engine, cfg.device, cfg.lookahead)

@@ -83,7 +83,7 @@ def report() -> str:
     from rlgames import __version__
     from rlgames.build import CONF
     from rlgames.players.solved import cache_folder as solved_folder
-    from rlgames.records import versions
+    from rlgames.training.records import versions
 
     found = versions()
     commit = f" ({found.pop('commit')})" if found.get("commit") else ""

@@ -60,8 +60,8 @@ def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lo
     Raises:
         ValueError: if it cannot be read or built.
     """
-    from rlgames import checkpoint
     from rlgames.train import assemble
+    from rlgames.training import checkpoint
 
     saved = checkpoint.load(path)
     cfg = OmegaConf.create(saved["config"])

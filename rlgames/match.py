@@ -77,8 +77,8 @@ class Ledger:
 
     def add(self, pair: Any) -> None:
         """Note a pair: its points, results, errors and texts, see ``rlgames.chess.pairs.played``."""
-        from rlgames.files import write_atomically
-        from rlgames.records import to_json
+        from rlgames.training.files import write_atomically
+        from rlgames.training.records import to_json
 
         self.points.append(pair.points)
         for result in pair.results:
@@ -150,7 +150,7 @@ def _players(cfg: DictConfig) -> tuple[Any, Any]:
         options: Any = OmegaConf.to_container(cfg.options) if cfg.options else {}
         coefficients = None
         if word != "start" and not word.startswith("uci:"):
-            from rlgames import checkpoint
+            from rlgames.training import checkpoint
 
             coefficients = coefficients_of(checkpoint.load(word), word)
         seats.append(Seat(word, coefficients, limits, options))

@@ -14,7 +14,7 @@ from omegaconf import DictConfig
 
 from rlgames import cli
 from rlgames.build import CONF
-from rlgames.files import write_atomically
+from rlgames.training.files import write_atomically
 
 
 class Position(NamedTuple):
@@ -125,12 +125,12 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
         ValueError: if the configuration makes no sense.
         OSError: if a file cannot be read or written.
     """
-    from rlgames import checkpoint
     from rlgames.chess.contest import Course
     from rlgames.chess.evaluation import start_values
     from rlgames.chess.pairs import coefficients_of
     from rlgames.chess.searcher import Searcher
-    from rlgames.records import to_json
+    from rlgames.training import checkpoint
+    from rlgames.training.records import to_json
 
     saved = cfg.checkpoint and checkpoint.load(cfg.checkpoint)
     coefficients = coefficients_of(saved, cfg.checkpoint) if saved else start_values()

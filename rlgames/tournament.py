@@ -150,7 +150,7 @@ def run(cfg: DictConfig) -> Standing:
     """
     import numpy as np
 
-    from rlgames.files import write_atomically
+    from rlgames.training.files import write_atomically
 
     check(cfg)
     names = [str(name) for name in cfg.players]

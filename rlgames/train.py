@@ -32,8 +32,8 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
         OSError: if something cannot be read or written.
         rlgames.cli.Interrupted: after Ctrl-C or SIGTERM, when a checkpoint has been written.
     """
-    from rlgames import checkpoint
-    from rlgames.trainer import Trainer
+    from rlgames.training import checkpoint
+    from rlgames.training.trainer import Trainer
 
     settle(cfg, words or [])
     check(cfg)
@@ -136,7 +136,7 @@ def build_evaluation(cfg: DictConfig, player: Learning) -> Any:
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="train")
 def main(cfg: DictConfig) -> float:
-    """Train with the configuration of the command line; see ``rlgames.study.objective``."""
+    """Train with the configuration of the command line; see ``rlgames.training.study.objective``."""
     job = HydraConfig.get()
     words, sweep = list(job.overrides.task), job.mode is RunMode.MULTIRUN
     folder = Path(job.runtime.output_dir)
@@ -144,7 +144,7 @@ def main(cfg: DictConfig) -> float:
         cfg.run_dir = str(folder if cfg.run_dir is None else Path(cfg.run_dir) / str(job.job.num))
         words.append("run_dir=")
     try:
-        from rlgames.study import objective, run_once
+        from rlgames.training.study import objective, run_once
 
         return objective(train(cfg, words) if cfg.results is None else run_once(cfg, words, train))
     except Exception as error:

@@ -172,10 +172,10 @@ def milliseconds(words: list[str], limits: dict[str, int], white: bool, overhead
 
 def load_thinker(checkpoint: str | None, say: Callable[[str], None]) -> Any:
     """The thinker with the coefficients of ``checkpoint``, or those before learning, compiled."""
-    from rlgames import checkpoint as checkpoints
     from rlgames.chess.evaluation import start_values
     from rlgames.chess.pairs import coefficients_of
     from rlgames.chess.thinker import Thinker
+    from rlgames.training import checkpoint as checkpoints
 
     coefficients = start_values()
     if checkpoint is not None:

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from rlgames.study import ASYMPTOTIC, Results
+from rlgames.training.study import ASYMPTOTIC, Results
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt

@@ -7,10 +7,10 @@ import pytest
 import torch
 from conftest import QUICK, last_checkpoint
 
-from rlgames import checkpoint
 from rlgames.build import load
 from rlgames.evaluate import evaluate
 from rlgames.train import train
+from rlgames.training import checkpoint
 
 
 @pytest.fixture(scope="module")

@@ -15,12 +15,12 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from tensorboard.plugins.custom_scalar import layout_pb2
 
 from rlgames.build import load, settle
-from rlgames.dashboard import LAYOUT, choices, sentence
 from rlgames.features.ntuples import NTuples
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.network import ValueNetwork
 from rlgames.optim import TDL
-from rlgames.records import step_share
+from rlgames.training.dashboard import LAYOUT, choices, sentence
+from rlgames.training.records import step_share
 
 PROXY = urllib.request.ProxyHandler({})  # the server is on this machine
 

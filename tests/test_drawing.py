@@ -6,7 +6,7 @@ import pytest
 from rlgames.games.connect4 import Connect4
 from rlgames.games.drawing import BOARD, CELL, FIRST, MARK, SECOND, Circle, Line, Picture, Rect, Text, row
 from rlgames.games.tictactoe import TicTacToe
-from rlgames.raster import pixels
+from rlgames.training.raster import pixels
 
 CONNECT4, TICTACTOE = Connect4(), TicTacToe()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from rlgames.study import COLUMNS, Results
+from rlgames.training.study import COLUMNS, Results
 
 SCRIPT = Path(__file__).parents[1] / "scripts" / "figures.py"
 pytest.importorskip("matplotlib")

@@ -6,7 +6,7 @@ import sys
 import pytest
 from conftest import QUICK
 
-from rlgames.study import Results
+from rlgames.training.study import Results
 
 STUDY = [sys.executable, "-m", "rlgames.train", "-m", "results=study.csv", *QUICK]
 

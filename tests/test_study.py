@@ -9,8 +9,8 @@ from omegaconf import OmegaConf
 
 from rlgames.build import load
 from rlgames.cli import Interrupted
-from rlgames.study import Results, key_of, objective, run_once, variant
 from rlgames.train import train
+from rlgames.training.study import Results, key_of, objective, run_once, variant
 
 SMALL = [
     *("game=tictactoe", "engine=eager", "opponent=random", "games=20", "eval_every=10"),

@@ -8,11 +8,11 @@ import torch
 from conftest import QUICK, last_checkpoint, result
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from rlgames import records, trainer
 from rlgames.build import load
 from rlgames.cli import Interrupted
 from rlgames.progress import ProgressBar
 from rlgames.train import train
+from rlgames.training import records, trainer
 
 SCHEDULES = [
     "learner.epsilon={_target_:rlgames.schedules.Linear,start:0.5,end:0.0,games:20}",

@@ -10,15 +10,15 @@ import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames import checkpoint, records
 from rlgames.agents import Batched, Fused
 from rlgames.averaging import Average
 from rlgames.cli import Interrupted, Interruptible
-from rlgames.dashboard import Dashboard, own_game, thoughts
 from rlgames.episodes import Episodes
-from rlgames.files import write_atomically
 from rlgames.players import GreedyPlayer
 from rlgames.progress import ProgressBar
+from rlgames.training import checkpoint, records
+from rlgames.training.dashboard import Dashboard, own_game, thoughts
+from rlgames.training.files import write_atomically
 
 CHUNK = {"fused": 1000, "eager": 10}  # games, below a second; the result does not depend on it
 CHUNK_BATCHED = 10  # or as many as the batch: the schedules are read so often, and the device is waited for

@@ -23,7 +23,7 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.files import atomic
+from rlgames.training.files import atomic
 
 FORMAT = 1
 FREE = (  # keys that may change when a run goes on

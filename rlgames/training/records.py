@@ -18,8 +18,8 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.files import write_atomically
 from rlgames.optim import StepSize
+from rlgames.training.files import write_atomically
 
 PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully", "chess")
 MAX_STEP_SIZES = 50_000  # of a histogram
@@ -98,7 +98,7 @@ def versions() -> dict[str, str | None]:
 
 def _commit() -> str | None:
     """Commit of the checkout this package runs from, marked if files were changed since; None for an installed one."""
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

@@ -16,7 +16,7 @@ from torch.utils.tensorboard.summary import hparams
 from rlgames.evaluation.matches import play
 from rlgames.games.drawing import Picture, row
 from rlgames.players import GreedyPlayer
-from rlgames.raster import pixels
+from rlgames.training.raster import pixels
 
 # Charts of the page "custom scalars"; tags are regular expressions, in a margin chart value, lower and upper bound.
 LAYOUT: dict[str, dict[str, list[Any]]] = {

@@ -20,7 +20,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.files import write_atomically
+from rlgames.training.files import write_atomically
 
 COLUMNS = (
     "key",  # of the configuration

@@ -1,0 +1,1 @@
+"""Training: a run from its parts to its records: assembled, trained, saved, shown, and counted in studies."""
