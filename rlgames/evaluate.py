@@ -8,8 +8,8 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from rlgames import cli
 from rlgames.build import CONF, check
+from rlgames.console import cli
 from rlgames.lineup import chosen_run, restore
 from rlgames.train import build_evaluation
 from rlgames.training.files import write_atomically

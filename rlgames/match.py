@@ -10,8 +10,8 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames import cli
 from rlgames.build import CONF, build
+from rlgames.console import cli
 
 GOES_ON = ("folder", "processes", "games")  # what may change when a match goes on
 

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames import cli
 from rlgames.build import CONF, check
+from rlgames.console import cli
+from rlgames.console.terminal import ask, colours, picture
 from rlgames.lineup import chosen_run, player, restore, seats
-from rlgames.terminal import ask, colours, picture
 
 COMMANDS = {
     "hint": "the move that the agent would make",

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames import cli
 from rlgames.build import CONF
+from rlgames.console import cli
 from rlgames.training.files import write_atomically
 
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames import cli
 from rlgames.build import CONF, build, check
+from rlgames.console import cli
 from rlgames.lineup import NAMES, Seat, seats
 
 # torch, numpy and numba are imported where they are needed: --help answers at once.

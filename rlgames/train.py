@@ -11,8 +11,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from rlgames import cli
 from rlgames.build import CONF, build, check, settle, torch_device
+from rlgames.console import cli
 
 # torch, numpy and numba are imported where they are needed: --help answers at once.
 
@@ -30,7 +30,7 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     Raises:
         ValueError: for a configuration that makes no sense, or when a value was not finite.
         OSError: if something cannot be read or written.
-        rlgames.cli.Interrupted: after Ctrl-C or SIGTERM, when a checkpoint has been written.
+        rlgames.console.cli.Interrupted: after Ctrl-C or SIGTERM, when a checkpoint has been written.
     """
     from rlgames.training import checkpoint
     from rlgames.training.trainer import Trainer

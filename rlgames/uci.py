@@ -16,8 +16,8 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig
 
-from rlgames import cli
 from rlgames.build import CONF
+from rlgames.console import cli
 
 # numpy, numba and torch are imported by the thread that works.
 

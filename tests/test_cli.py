@@ -8,9 +8,9 @@ import time
 import pytest
 from conftest import QUICK
 
-from rlgames import cli
 from rlgames import evaluate as evaluate_module
 from rlgames import train as train_module
+from rlgames.console import cli
 
 
 @pytest.fixture

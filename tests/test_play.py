@@ -8,11 +8,11 @@ import time
 import pytest
 
 from rlgames.build import load
+from rlgames.console.terminal import picture
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.lineup import newest_run
 from rlgames.play import Opponent, Table, Thoughts, ask_side, perfect_hint, play
-from rlgames.terminal import picture
 from rlgames.train import assemble, train
 
 GAMES = {"tictactoe": TicTacToe(), "connect4": Connect4()}

@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from rlgames.build import load
-from rlgames.cli import Interrupted
+from rlgames.console.cli import Interrupted
 from rlgames.train import train
 from rlgames.training.study import Results, key_of, objective, run_once, variant
 

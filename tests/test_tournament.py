@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from conftest import QUICK
 
-from rlgames import cli
 from rlgames import tournament as program
 from rlgames.build import load
+from rlgames.console import cli
 from rlgames.evaluation.ratings import POINTS_PER_UNIT, PRIOR, ratings
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe

@@ -9,8 +9,8 @@ from conftest import QUICK, last_checkpoint, result
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rlgames.build import load
-from rlgames.cli import Interrupted
-from rlgames.progress import ProgressBar
+from rlgames.console.cli import Interrupted
+from rlgames.console.progress import ProgressBar
 from rlgames.train import train
 from rlgames.training import records, trainer
 

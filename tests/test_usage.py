@@ -8,7 +8,7 @@ import pytest
 from rlgames import info
 from rlgames.__main__ import PROGRAMS
 from rlgames.build import CONF, load
-from rlgames.usage import comments, groups, help_text
+from rlgames.console.usage import comments, groups, help_text
 
 PROJECT = Path(__file__).parents[1]
 CONFIGS = sorted(file.stem for file in CONF.glob("*.yaml"))

@@ -12,10 +12,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlgames.agents import Batched, Fused
 from rlgames.averaging import Average
-from rlgames.cli import Interrupted, Interruptible
+from rlgames.console.cli import Interrupted, Interruptible
+from rlgames.console.progress import ProgressBar
 from rlgames.episodes import Episodes
 from rlgames.players import GreedyPlayer
-from rlgames.progress import ProgressBar
 from rlgames.training import checkpoint, records
 from rlgames.training.dashboard import Dashboard, own_game, thoughts
 from rlgames.training.files import write_atomically

@@ -22,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from rlgames.build import CONF, did_you_mean, load
-from rlgames.usage import groups, help_text
+from rlgames.console.usage import groups, help_text
 
 FLAGS = {  # of Hydra's command line, and how many words follow it
     **dict.fromkeys(("--help", "-h", "--multirun", "-m", "--run", "-r", "--resolve", "--version", "--hydra-help"), 0),
@@ -141,7 +141,7 @@ def is_expected(error: BaseException) -> bool:
     if not isinstance(error, ValueError) or innermost is None:
         return False
     code = innermost.tb_frame.f_code
-    ours = Path(code.co_filename).is_relative_to(Path(__file__).parent)
+    ours = Path(code.co_filename).is_relative_to(Path(__file__).parents[1])
     return ours and dis.opname[code.co_code[innermost.tb_lasti]] == "RAISE_VARARGS"  # a raise statement
 
 
