@@ -58,7 +58,7 @@ def devices() -> str:
 
 def compiled() -> str:
     """The disk cache of machine code: where, and whether it serves this version's sources."""
-    from rlgames.code_cache import cache_folder
+    from rlgames.compiled.cache import cache_folder
 
     folder = cache_folder()
     if folder is None:

@@ -14,15 +14,15 @@ import pytest
 import torch
 
 from rlgames.agents import Eager, Fused
-from rlgames.code_cache import _writable_folder
 from rlgames.compiled import compile_function, single_precision
+from rlgames.compiled.cache import _writable_folder
+from rlgames.compiled.views import borrowed
 from rlgames.features.ntuples import NTuples
 from rlgames.games import connect4, tictactoe
 from rlgames.learners.td import TD, play_games
 from rlgames.network import ValueNetwork
 from rlgames.optim import TCLEXP, TDL
 from rlgames.schedules import Constant
-from rlgames.views import borrowed
 
 ROOT = Path(__file__).parents[1]
 GAME = tictactoe.TicTacToe()

@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import compilable, count_bits, highest_bit, lowest_bit, swap_bytes
+from rlgames.compiled import compilable
+from rlgames.compiled.words import count_bits, highest_bit, lowest_bit, swap_bytes
 
 __all__ = ["count_bits", "lowest_bit", "swap_bytes"]
 

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import compilable
+from rlgames.compiled.views import borrowed
 from rlgames.episodes import Episodes
 from rlgames.policy import boltzmann, draw_index
 from rlgames.q_table import QTable, TableAgent
 from rlgames.schedules import Constant, Numbers, Schedule
-from rlgames.views import borrowed
 
 
 class Q:

@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import compilable
+from rlgames.compiled.views import borrowed
 from rlgames.episodes import Episodes
 from rlgames.policy import afterstate_values, best_move, random_move, value_after
 from rlgames.schedules import Constant, Numbers, Schedule
 from rlgames.traces import Traces
-from rlgames.views import borrowed
 
 TRACES = {  # replacing, resetting
     "et": (False, False),

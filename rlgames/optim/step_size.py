@@ -20,7 +20,7 @@ from typing import Any, ClassVar, NamedTuple, overload
 import torch
 from torch import Tensor
 
-from rlgames.code_cache import depends_on
+from rlgames.compiled.cache import depends_on
 from rlgames.optim.eligible import eligible
 from rlgames.optim.lanes import params_class
 from rlgames.optim.transition import Transition as Transition

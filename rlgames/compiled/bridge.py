@@ -12,7 +12,6 @@ Step-size rules are written in torch; ``torch.exp`` and its kin are taught to nu
 
 import functools
 import inspect
-import math
 import re
 import types as python_types
 from collections.abc import Callable
@@ -20,12 +19,10 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-import torch
-from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload, overload_method
+from numba.extending import overload, overload_method
 
-from rlgames.code_cache import cache_folder
+from rlgames.compiled.cache import cache_folder
 
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
@@ -43,7 +40,7 @@ INLINED = OPTIONS | {"forceinline": True}
 
 def compilable(function: F) -> F:
     """Let compiled code call ``function``; in Python it stays what it is."""
-    overload(function, jit_options=INLINED)(_chooser(function, lambda *args: _bare(function)))
+    overload(function, jit_options=INLINED)(chooser(function, lambda *args: bare(function)))
     return function
 
 
@@ -108,19 +105,19 @@ def bridge(name: str, like: Callable[..., Any], choose: Callable[..., Any]) -> N
 
     def bare_choice(*args: Any) -> Any:
         function = choose(*args)
-        return function and _bare(function)
+        return function and bare(function)
 
-    overload_method(types.BaseNamedTuple, name, jit_options=INLINED)(_chooser(like, bare_choice))
+    overload_method(types.BaseNamedTuple, name, jit_options=INLINED)(chooser(like, bare_choice))
 
 
-def _chooser(like: Callable[..., Any], choose: Callable[..., Any]) -> Callable[..., Any]:
+def chooser(like: Callable[..., Any], choose: Callable[..., Any]) -> Callable[..., Any]:
     """``choose`` with the signature of ``like``, by which numba matches arguments."""
-    choose.__signature__ = inspect.signature(_bare(like))  # type: ignore[attr-defined]
+    choose.__signature__ = inspect.signature(bare(like))  # type: ignore[attr-defined]
     return choose
 
 
 @functools.cache
-def _bare(function: Callable[..., Any]) -> Callable[..., Any]:
+def bare(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` without annotations, which numba would compare as parts of the signature."""
     code, scope = function.__code__, function.__globals__
     return python_types.FunctionType(code, scope, function.__name__, function.__defaults__, function.__closure__)
@@ -150,107 +147,8 @@ def _compile(function: Callable[..., Any], folder: str | None) -> Any:
         numba.config.CACHE_DIR = before
 
 
-# ---- torch names, one number at a time
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _float_from_bits(_context: Any, bits: Any) -> Any:
-    def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return types.float32(types.int32), code
-
-
-def _exp32(x: Any) -> Any:
-    """Exponential function by range reduction and a polynomial (relative error 1e-7), without a call: SIMD."""
-    x = min(max(x, np.float32(-87.0)), np.float32(88.0))
-    n = np.floor(x * np.float32(1.4426950408889634) + np.float32(0.5))  # exp(x) = 2**n exp(r), |r| <= ln(2) / 2
-    r = x - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
-    y = np.float32(1.0 / 720.0) + r * np.float32(1.0 / 5040.0)
-    y = np.float32(1.0 / 120.0) + r * y
-    y = np.float32(1.0 / 24.0) + r * y
-    y = np.float32(1.0 / 6.0) + r * y
-    y = np.float32(1.0) + r + r * r * (np.float32(0.5) + r * y)
-    return y * _float_from_bits((np.int32(n) + np.int32(127)) << np.int32(23))
-
-
-def _exp64(x: Any) -> Any:
-    return math.exp(x)
-
-
-overload(torch.exp, jit_options=OPTIONS | {"fastmath": {"contract"}})(  # the range reduction must not be reordered
-    _chooser(_exp64, lambda x: _bare(_exp32 if x == types.float32 else _exp64))
-)
-_NAMES: dict[Any, Callable[..., Any]] = {
-    torch.abs: lambda x: abs(x),
-    torch.log: lambda x: math.log(x),
-    torch.sqrt: lambda x: math.sqrt(x),
-    torch.sign: lambda x: np.sign(x),
-    torch.relu: lambda x: np.maximum(x, np.float32(0)),
-    torch.square: lambda x: x * x,
-    torch.minimum: lambda x, y: min(x, y),
-    torch.maximum: lambda x, y: max(x, y),
-    torch.where: lambda c, x, y: x if c else y,
-    torch.clamp: lambda x, low, high: min(max(x, low), high),
-    torch.clamp_min: lambda x, y: max(x, y),
-    torch.clamp_max: lambda x, y: min(x, y),
-}
-for _name, _text in _NAMES.items():
-    overload(_name, jit_options=OPTIONS)(_chooser(_text, lambda *args, text=_text: text))
-
-
 def single_precision(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function with float32 constants: in compiled code ``1 - x`` of a float32 would become float64."""
     code = function.__code__
     constants = tuple(np.float32(c) if type(c) in (int, float) else c for c in code.co_consts)
     return python_types.FunctionType(code.replace(co_consts=constants), function.__globals__, function.__name__)
-
-
-# ---- single machine instructions on 64-bit words (int64, so that no sum with an index becomes a float)
-
-
-def count_bits(x: int) -> int:
-    """Number of ones."""
-    return (x & 2**64 - 1).bit_count()
-
-
-def lowest_bit(x: int) -> int:
-    """Place of the lowest one; undefined for 0."""
-    return (x & -x & 2**64 - 1).bit_length() - 1
-
-
-def highest_bit(x: int) -> int:
-    """Place of the highest one; undefined for 0."""
-    return (x & 2**64 - 1).bit_length() - 1
-
-
-def swap_bytes(x: int) -> int:
-    """The eight bytes in reverse order."""
-    return int.from_bytes((x & 2**64 - 1).to_bytes(8, "little"), "big", signed=True)
-
-
-def _highest(builder: Any, x: Any) -> Any:
-    return builder.sub(ir.Constant(x.type, 63), builder.ctlz(x, ir.Constant(ir.IntType(1), 1)))
-
-
-_INSTRUCTIONS: dict[Any, Callable[..., Any]] = {
-    count_bits: lambda builder, x: builder.ctpop(x),
-    lowest_bit: lambda builder, x: builder.cttz(x, ir.Constant(ir.IntType(1), 1)),
-    highest_bit: _highest,
-    swap_bytes: lambda builder, x: builder.bswap(x),
-}
-
-
-def _teach(function: Callable[..., Any], build: Callable[..., Any]) -> None:
-    @intrinsic  # type: ignore[untyped-decorator]
-    def instruction(_context: Any, x: Any) -> Any:
-        def code(_context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-            return build(builder, args[0])
-
-        return types.int64(types.int64), code
-
-    overload(function, jit_options=OPTIONS)(lambda x: lambda x: instruction(x))
-
-
-for _function, _build in _INSTRUCTIONS.items():
-    _teach(_function, _build)

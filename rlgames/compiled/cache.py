@@ -37,7 +37,7 @@ def cache_folder() -> str | None:
 @functools.cache  # every move of a trained agent asks
 def _package_digest() -> bytes:
     """Of all texts of the package but those of programs, which handle configurations and compile nothing."""
-    texts = [file.read_bytes() for file in sorted(Path(__file__).parent.rglob("*.py"))]
+    texts = [file.read_bytes() for file in sorted(Path(__file__).parents[1].rglob("*.py"))]
     versions = f"{numba.__version__} {torch.__version__} {numba.config.BOUNDSCHECK}".encode()
     compiled = (text for text in texts if b"import DictConfig" not in text)
     return hashlib.sha256(versions + b"".join(compiled)).digest()
