@@ -13,7 +13,7 @@ from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.learners.td import TD
 from rlgames.learners.td_batched import BatchedTD, first_best
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 from rlgames.schedules import Constant
 
 CPU = torch.device("cpu")

@@ -20,7 +20,7 @@ from rlgames.compiled.views import borrowed
 from rlgames.features.ntuples import NTuples
 from rlgames.games import connect4, tictactoe
 from rlgames.learners.td import TD, play_games
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 from rlgames.optim import TCLEXP, TDL
 from rlgames.schedules import Constant
 

@@ -17,7 +17,7 @@ from tensorboard.plugins.custom_scalar import layout_pb2
 from rlgames.build import load, settle
 from rlgames.features.ntuples import NTuples
 from rlgames.games.tictactoe import TicTacToe
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 from rlgames.optim import TDL
 from rlgames.training.dashboard import LAYOUT, choices, sentence
 from rlgames.training.records import step_share

@@ -19,7 +19,7 @@ from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.learners.td import TD, TRACES
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 from rlgames.optim import StepSize, SwiftTD
 from rlgames.schedules import Constant
 from rlgames.traces import Traces

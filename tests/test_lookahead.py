@@ -16,7 +16,7 @@ from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.learners.q import Q
 from rlgames.lineup import restore
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 from rlgames.optim import TDL
 from rlgames.play import Opponent
 from rlgames.players import GreedyPlayer

@@ -6,7 +6,7 @@ import torch
 
 from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 
 GAME = Connect4()
 FEATURES = NTuples(GAME, count=10, length=4)

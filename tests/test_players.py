@@ -10,7 +10,7 @@ from rlgames.agents import Eager
 from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 from rlgames.players import GreedyPlayer, Minimax, RandomPlayer, perfect_or_minimax
 from rlgames.policy import best_move
 

@@ -10,7 +10,7 @@ from rlgames.compiled import compile_function
 from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 from rlgames.optim import TDL
 from rlgames.players import GreedyPlayer
 from rlgames.policy import TOLERANCE, afterstate_values, best_move, random_move

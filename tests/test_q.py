@@ -11,9 +11,9 @@ from rlgames.evaluation.exhaustive import Exhaustive
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.learners.q import Q
+from rlgames.learners.q_table import QTable
 from rlgames.players import GreedyPlayer
 from rlgames.policy import boltzmann, draw_index
-from rlgames.q_table import QTable
 from rlgames.schedules import Constant
 from rlgames.train import train
 

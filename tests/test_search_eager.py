@@ -14,11 +14,12 @@ from rlgames.compiled import compile_function
 from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
-from rlgames.network import LinearEvaluation, ValueNetwork
+from rlgames.networks.linear import LinearEvaluation
+from rlgames.networks.table import ValueNetwork
 from rlgames.players.minimax import WIN
 from rlgames.players.minimax import search as compiled_search
 from rlgames.search.bounds import EXACT, LOWER, UPPER
-from rlgames.search.eager import search
+from rlgames.search.plain import search
 
 
 class Cells(nn.Module):

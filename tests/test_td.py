@@ -12,7 +12,7 @@ from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.learners.td import TD
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 from rlgames.optim import TCLEXP, TDL
 from rlgames.players import GreedyPlayer, RandomPlayer
 from rlgames.schedules import Constant, Exponential, Linear, Sigmoid

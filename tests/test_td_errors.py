@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rlgames.td_errors import clipped, decaying_sums, differences
+from rlgames.learners.td_errors import clipped, decaying_sums, differences
 
 VALUES = np.array([0.1, 0.3, -0.2, 0.4, 0.9])
 NOBODY = np.zeros(5, bool)

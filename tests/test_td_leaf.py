@@ -15,7 +15,7 @@ from rlgames.chess.search import Limits, Result, Search
 from rlgames.chess.search_agent import SearchAgent, heat_map
 from rlgames.chess.self_play import SelfPlay
 from rlgames.learners.td_leaf import TDLeaf
-from rlgames.network import LinearEvaluation
+from rlgames.networks.linear import LinearEvaluation
 from rlgames.optim import IDBD, TCL, TDL
 from rlgames.search.bounds import EXACT, LOWER, UPPER
 from rlgames.train import assemble, train

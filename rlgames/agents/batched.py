@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from rlgames.agents.eager import Eager, target
 from rlgames.agents.fused import Fused
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 from rlgames.optim.step_size import StepSize, Transition
 
 COMBINE = ("mean", "sum")

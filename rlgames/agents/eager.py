@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from rlgames.network import ValueNetwork
+from rlgames.networks.table import ValueNetwork
 from rlgames.optim.step_size import StepSize
 from rlgames.policy import best_move
 from rlgames.traces import Traces

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rlgames.agents.eager import Floats, check_traces
 from rlgames.compiled import compilable, compile_function, value
-from rlgames.network import OUTPUTS, ValueNetwork
+from rlgames.networks.table import OUTPUTS, ValueNetwork
 from rlgames.optim.step_size import StepSize
 from rlgames.optim.transition import transition
 from rlgames.policy import best_move

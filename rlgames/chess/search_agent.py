@@ -20,7 +20,7 @@ class SearchAgent:
     """Plays by search; learns by any step-size rule of ours, which is told every error, or any optimizer of torch.
 
     Args:
-        network: see ``rlgames.network.LinearEvaluation``.
+        network: see ``rlgames.networks.linear.LinearEvaluation``.
         optimizer: over its parameters.
         searcher: makes a player of coefficients, see ``rlgames.chess.searcher.Searcher``.
         fixed: a coefficient that does not learn; -1: none.

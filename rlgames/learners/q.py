@@ -8,8 +8,8 @@ import numpy.typing as npt
 from rlgames.compiled import compilable
 from rlgames.compiled.views import borrowed
 from rlgames.episodes import Episodes
+from rlgames.learners.q_table import QTable, TableAgent
 from rlgames.policy import boltzmann, draw_index
-from rlgames.q_table import QTable, TableAgent
 from rlgames.schedules import Constant, Numbers, Schedule
 
 
@@ -31,7 +31,7 @@ class Q:
         limit: False: the end counts r alone.
         win, draw, loss: the rewards.
         self_play: False: the second player moves at random, and nothing is learned from its moves.
-        symmetric, init, dtype, seed: of the table, see ``rlgames.q_table.QTable``.
+        symmetric, init, dtype, seed: of the table, see ``rlgames.learners.q_table.QTable``.
 
     Attributes:
         network: the table.

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from rlgames.chess.search_agent import SearchAgent
 from rlgames.episodes import Episodes
+from rlgames.learners.td_errors import CLIPS, Numbers, clipped, decaying_sums, differences
 from rlgames.schedules import Constant, Schedule
-from rlgames.td_errors import CLIPS, Numbers, clipped, decaying_sums, differences
 
 RESULTS = ("draws", "white_wins", "black_wins")  # by the winner, 0, 1 and -1
 METHODS = ("td_leaf", "td_directed", "root_strap", "tree_strap")
@@ -55,7 +55,7 @@ class TDLeaf:
             it; ``tree_strap``: so does that of all quiet positions of the search tree (Veness et al.
             2009).
         lambda_: decay of the differences per own move, 0 to 1.
-        clip: rises that are not learned from: ``none``, ``unpredicted`` or ``knightcap``, see ``rlgames.td_errors``.
+        clip: rises that are not learned from: ``none``, ``unpredicted`` or ``knightcap``, see ``td_errors``.
         lr: factor on the optimizer's lr, per game played.
         update_every: games that are played with the same coefficients, then learned from one after the other.
         min_moves: games with fewer own moves teach nothing.

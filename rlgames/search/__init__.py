@@ -1,1 +1,1 @@
-"""Search for any game: ``lookahead`` for n-tuples, ``eager`` for any network."""
+"""Search for any game: ``lookahead`` for n-tuples, ``plain`` for any network."""

@@ -11,7 +11,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from rlgames.agents import Batched, Fused
-from rlgames.averaging import Average
+from rlgames.agents.averaging import Average
 from rlgames.console.cli import Interrupted, Interruptible
 from rlgames.console.progress import ProgressBar
 from rlgames.episodes import Episodes

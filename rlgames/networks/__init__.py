@@ -1,0 +1,1 @@
+"""Networks: from what the features see of boards to values."""
