@@ -10,9 +10,10 @@ from omegaconf import DictConfig
 
 from rlgames.build import CONF, check
 from rlgames.console import cli
-from rlgames.lineup import chosen_run, restore
-from rlgames.train import build_evaluation
+from rlgames.lineup import chosen_run
+from rlgames.training.assemble import build_evaluation
 from rlgames.training.files import write_atomically
+from rlgames.training.restore import restore
 
 
 def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ class PlayBoard(VBox):  # type: ignore[misc]
     """A game against an agent: click a move; undo, new, swap, values, hint and perfect as in the terminal.
 
     Args:
-        player: the agent as ``rlgames.train.assemble`` builds it, or ``rlgames.lineup.restore`` (its ``player``).
+        player: the agent, as ``assemble`` builds it or as the ``player`` of what ``restore`` returns.
         human: +1 or -1, your side.
         values: whether the board shows what the agent thinks of your moves.
         temperature: see ``rlgames.play.Opponent``.

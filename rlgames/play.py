@@ -13,7 +13,8 @@ from omegaconf import DictConfig
 from rlgames.build import CONF, check
 from rlgames.console import cli
 from rlgames.console.terminal import ask, colours, picture
-from rlgames.lineup import chosen_run, player, restore, seats
+from rlgames.lineup import chosen_run, player, seats
+from rlgames.training.restore import restore
 
 COMMANDS = {
     "hint": "the move that the agent would make",
@@ -53,7 +54,7 @@ class Opponent:
     """The agent at the board.
 
     Args:
-        player: as ``rlgames.train.assemble`` builds it.
+        player: as ``rlgames.training.assemble.assemble`` builds it.
         temperature: of the probabilities.
         greedy: whether it plays its best move, or draws one.
         seed: of the draws.

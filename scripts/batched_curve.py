@@ -17,7 +17,7 @@ import numpy as np
 
 from rlgames.build import load
 from rlgames.players import GreedyPlayer
-from rlgames.train import assemble, build_evaluation
+from rlgames.training.assemble import assemble, build_evaluation
 
 COLUMNS = ("batch", "rule", "words", "games", "moves", "seconds", "cpu_seconds", "success", "low", "high")
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rlgames.build import load
-from rlgames.train import assemble
+from rlgames.training.assemble import assemble
 
 BATCHES = tuple(2**k for k in range(8, 18))  # 256 to 131,072
 PHASES = ("rows", "sums", "look", "learn", "rest")  # rest: rules of the game, choice of the move, targets

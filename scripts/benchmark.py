@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rlgames.build import load
-from rlgames.train import assemble
+from rlgames.training.assemble import assemble
 
 COLUMNS = ("rule", "games_per_cpu_second", "moves_per_cpu_second", "ratio", "best_turn", "moves_per_game")
 

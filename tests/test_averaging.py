@@ -7,8 +7,8 @@ import torch
 from conftest import last_checkpoint
 
 from rlgames.build import load
-from rlgames.lineup import restore
 from rlgames.train import train
+from rlgames.training.restore import restore
 
 RUN = ["games=40", "eval_every=20", "average_from=20", "checkpoints_kept=0"]
 

@@ -10,7 +10,8 @@ from conftest import QUICK, last_checkpoint, result
 from rlgames.build import load
 from rlgames.evaluate import evaluate
 from rlgames.games.tictactoe import TicTacToe
-from rlgames.train import assemble, train
+from rlgames.train import train
+from rlgames.training.assemble import assemble
 
 LOCKSTEP = ["engine=batched", "batch=4"]
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")

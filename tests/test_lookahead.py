@@ -15,13 +15,13 @@ from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.learners.q import Q
-from rlgames.lineup import restore
 from rlgames.networks.table import ValueNetwork
 from rlgames.optim import TDL
 from rlgames.play import Opponent
 from rlgames.players import GreedyPlayer
 from rlgames.search.lookahead import WIN, lookahead_move, lookahead_values
 from rlgames.train import train
+from rlgames.training.restore import restore
 
 CONNECT4, TICTACTOE = Connect4(), TicTacToe()
 TUPLES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rlgames.build import load
-from rlgames.train import assemble
+from rlgames.training.assemble import assemble
 
 PROJECT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((PROJECT / "notebooks").glob("*.ipynb"))

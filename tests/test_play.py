@@ -13,7 +13,8 @@ from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.lineup import newest_run
 from rlgames.play import Opponent, Table, Thoughts, ask_side, perfect_hint, play
-from rlgames.train import assemble, train
+from rlgames.train import train
+from rlgames.training.assemble import assemble
 
 GAMES = {"tictactoe": TicTacToe(), "connect4": Connect4()}
 WORDS = {

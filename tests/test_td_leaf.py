@@ -18,7 +18,8 @@ from rlgames.learners.td_leaf import TDLeaf
 from rlgames.networks.linear import LinearEvaluation
 from rlgames.optim import IDBD, TCL, TDL
 from rlgames.search.bounds import EXACT, LOWER, UPPER
-from rlgames.train import assemble, train
+from rlgames.train import train
+from rlgames.training.assemble import assemble
 
 GAME = Chess()
 BETA = np.arctanh(0.25)

@@ -60,7 +60,7 @@ class Trainer:
 
     Args:
         cfg: the configuration.
-        player: game, network, learner, optimizer and agent, see ``rlgames.train.Learning``.
+        player: game, network, learner, optimizer and agent, see ``rlgames.training.assemble.Learning``.
         evaluation: measures it, see ``rlgames.evaluation``; the first of its protocols makes the headlines.
         saved: the checkpoint to go on from.
 

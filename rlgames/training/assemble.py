@@ -1,0 +1,95 @@
+"""From a configuration to a player that learns: game, features, network, learner, optimizer and agent, put together."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from omegaconf import DictConfig
+
+from rlgames.build import build, torch_device
+
+# torch, numpy and numba are imported where they are needed: --help answers at once.
+
+
+class Learning(NamedTuple):
+    """A player that learns: the game, how the agent sees, values and changes it, and the loop in which it does.
+
+    A learner that brings its own network has neither features nor optimizer.
+    """
+
+    game: Any
+    features: Any
+    network: Any
+    learner: Any
+    optimizer: Any
+    agent: Any
+
+
+def notes(player: Learning) -> Iterable[str]:
+    """What is odd about a combination of rule, unit and learner, but not wrong."""
+    from rlgames.schedules import Constant
+
+    rule, units = type(player.optimizer).__name__, getattr(player.optimizer, "units", ())
+    output = player.network.output if units else None
+    if units and output not in units:
+        yield f"{rule} is derived for {' or '.join(units)} units, not {output}; network={units[0]} suits it"
+    changes_lr = getattr(player.learner, "lr", Constant(1.0)) != Constant(1.0)
+    if changes_lr and getattr(player.optimizer, "lr_is_start", False):
+        yield f"learner.lr has no effect on {rule}, whose lr is only the step size with which weights begin"
+
+
+def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
+    """Build the player that ``cfg`` describes, with the weights and the optimizer's state of the checkpoint ``saved``.
+
+    Raises:
+        ValueError: if a constructor refuses its values.
+    """
+    from rlgames.agents import Eager, Fused
+
+    if cfg.engine == "batched":
+        return _assemble_batched(cfg, saved)
+    device = torch_device(cfg.device)
+    tuples = {"tuples": saved["tuples"]} if saved and saved["tuples"] else {}  # a file may have changed since
+    game = build(cfg, "game")
+    learner = build(cfg, "learner", game=game)
+    features = None if "features" in learner.brings else build(cfg, "features", game=game, **tuples)
+    network = (build(cfg, "network", features=features) if features else learner.network).to(device)
+    optimizer = build(cfg, "optimizer", params=network.parameters()) if features else None
+    if saved:
+        network.load_state_dict(saved["network"])
+    if saved and optimizer:
+        optimizer.load_state_dict(saved["optimizer"])
+    if saved and saved.get("learner") and hasattr(learner, "load_state_dict"):  # not if it was another engine's
+        learner.load_state_dict(saved["learner"])
+    if hasattr(learner, "agent"):  # of a kind of its own
+        agent = learner.agent(cfg.engine, network, optimizer)
+    else:
+        kind: Any = {"fused": Fused, "eager": Eager}[cfg.engine]
+        agent = kind(network, optimizer, learner.traces, getattr(learner, "tactical", False))
+    return Learning(game, features, network, learner, optimizer, agent)
+
+
+def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Learning:
+    """The player of ``assemble``, whose network and optimizer stay on the CPU while it learns on the device."""
+    from rlgames.agents.batched import Batched
+    from rlgames.learners.td import TD
+    from rlgames.learners.td_batched import BatchedTD
+
+    device = torch_device(cfg.device)
+    single = cfg.copy()
+    single.update(engine="eager", device="cpu")
+    parts = assemble(single, saved)
+    if not isinstance(parts.learner, TD):
+        raise ValueError(f"engine=batched plays learner=td, not {type(parts.learner).__name__}; use engine=fused")
+    if parts.game.boards is None:
+        raise ValueError(f"engine=batched needs boards as tensors, which {parts.game.name} has not; use engine=fused")
+    agent = Batched(parts.network, parts.optimizer, device, cfg.batched.combine)
+    agent.check_room(cfg.batch)
+    learner = BatchedTD(parts.learner, cfg.batch, device, parts.network.embedding.weight.dtype, cfg.batched.horizon)
+    if saved and saved.get("learner"):
+        learner.load_state_dict(saved["learner"])
+    return parts._replace(learner=learner, agent=agent)
+
+
+def build_evaluation(cfg: DictConfig, player: Learning) -> Any:
+    """The evaluation of ``player`` against the opponent of ``cfg``: call it with an agent and a random generator."""
+    return build(cfg, "evaluation", game=player.game, opponent=build(cfg, "opponent", game=player.game))

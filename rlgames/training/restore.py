@@ -1,0 +1,65 @@
+"""From a checkpoint to the agent that was saved in it."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from omegaconf import DictConfig, OmegaConf
+
+from rlgames.training.assemble import Learning, assemble
+
+
+class Restored(NamedTuple):
+    """A saved agent.
+
+    Attributes:
+        path: what it was read from.
+        saved: the checkpoint.
+        cfg: its configuration, with the engine, device and lookahead asked for.
+        player: see ``rlgames.training.assemble.Learning``.
+    """
+
+    path: str
+    saved: dict[str, Any]
+    cfg: DictConfig
+    player: Learning
+
+    @property
+    def lookahead(self) -> int:
+        """How many plies it looks ahead."""
+        return self.cfg.get("lookahead") or 1
+
+    def greedy(self) -> Any:
+        """The agent as a player, see ``rlgames.players.GreedyPlayer``."""
+        from rlgames.players import GreedyPlayer
+
+        return GreedyPlayer(self.player.agent, self.lookahead)
+
+    @property
+    def description(self) -> str:
+        """Such as "TCLEXP, 500,000 games"."""
+        optimizer = self.player.optimizer
+        return f"{type(optimizer or self.player.learner).__name__}, {self.saved['games']:,} games"
+
+
+def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lookahead: int | None = None) -> Restored:
+    """Read the agent of a run folder or checkpoint; with the mean of its weights, if it took one.
+
+    Args:
+        path: of the folder or file.
+        engine: fused or eager; None: fused for an agent that looks ahead, else eager, which starts at once.
+        device: of its weights.
+        lookahead: plies that it looks ahead; None: as many as in its training's evaluations.
+
+    Raises:
+        ValueError: if it cannot be read or built.
+    """
+    from rlgames.training import checkpoint
+
+    saved = checkpoint.load(path)
+    cfg = OmegaConf.create(saved["config"])
+    plies = lookahead or cfg.get("lookahead") or 1
+    cfg.update(engine=engine or ("fused" if plies > 1 and device == "cpu" else "eager"), device=device, lookahead=plies)
+    average = saved.get("average")
+    if average and average["samples"]:
+        saved["network"] = average["network"]
+    return Restored(str(path), saved, cfg, assemble(cfg, saved))
