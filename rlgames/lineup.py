@@ -7,6 +7,7 @@ from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 
 from rlgames.build import build, did_you_mean
+from rlgames.console.extras import EXTRAS
 from rlgames.training.restore import Restored, restore
 
 # torch, numpy and numba are imported where they are needed: --help answers at once.
@@ -73,8 +74,6 @@ def player(name: str, game: Any, depth: int = 8) -> Any:
     try:
         return Perfect(game)
     except ImportError as error:
-        from rlgames.info import EXTRAS
-
         install = f"python -m pip install {EXTRAS['solver'][1][0]}"
         raise ValueError(f"perfect play of {game.name} needs the library bitbully: {install}") from error
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rlgames import info
 from rlgames.__main__ import PROGRAMS
 from rlgames.build import CONF, load
+from rlgames.console import extras
 from rlgames.console.usage import comments, groups, help_text
 
 PROJECT = Path(__file__).parents[1]
@@ -59,7 +59,7 @@ def test_the_package_lists_its_programs():
 def test_info_names_versions_devices_caches_and_extras():
     done = module("rlgames.info")
     assert (done.returncode, done.stderr) == (0, "")
-    for word in ("rlgames 0.", "torch ", "cpu (", "compiled code: ", "solved positions: ", *info.EXTRAS):
+    for word in ("rlgames 0.", "torch ", "cpu (", "compiled code: ", "solved positions: ", *extras.EXTRAS):
         assert word in done.stdout
 
 
@@ -71,13 +71,13 @@ def test_info_takes_no_words():
 
 
 def test_info_says_how_to_install_what_is_missing(monkeypatch):
-    monkeypatch.setitem(info.EXTRAS, "nothing", ("a test", ["no-such-package>=3", "numpy>=1"]))
-    line = next(line for line in info.extras() if "nothing" in line)
+    monkeypatch.setitem(extras.EXTRAS, "nothing", ("a test", ["no-such-package>=3", "numpy>=1"]))
+    line = next(line for line in extras.extras() if "nothing" in line)
     assert line.endswith("missing; python -m pip install 'no-such-package>=3'")
 
 
 def test_info_knows_all_extras():
     with (PROJECT / "pyproject.toml").open("rb") as file:
-        extras = tomllib.load(file)["project"]["optional-dependencies"]
-    for_users = {name: packages for name, packages in extras.items() if name not in ("dev", "docs")}
-    assert for_users == {name: packages for name, (_, packages) in info.EXTRAS.items()}
+        declared = tomllib.load(file)["project"]["optional-dependencies"]
+    for_users = {name: packages for name, packages in declared.items() if name not in ("dev", "docs")}
+    assert for_users == {name: packages for name, (_, packages) in extras.EXTRAS.items()}

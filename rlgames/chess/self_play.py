@@ -14,6 +14,7 @@ from rlgames.chess.contest import Adjudication, Engine, Record, play
 from rlgames.chess.evaluation import start_values
 from rlgames.chess.openings import Openings
 from rlgames.chess.pgn import pgn
+from rlgames.chess.search_agent import SearchAgent
 from rlgames.chess.searcher import Searcher
 from rlgames.chess.uci_engine import EngineError, UciEngine
 
@@ -111,6 +112,16 @@ class SelfPlay:
         self._past: list[tuple[int, Weights]] = []
         self._table: Table | None = None
         self._pool: ProcessPoolExecutor | None = None
+
+    def agent(self, network: Any, optimizer: Any, fixed: int) -> SearchAgent:
+        """The agent that plays and learns with ``network``, whose coefficient ``fixed`` does not learn (-1: all do).
+
+        Raises:
+            ValueError: if it is no linear evaluation.
+        """
+        if not hasattr(network, "slope"):
+            raise ValueError("learner=td_leaf learns the coefficients of a linear evaluation: network=linear")
+        return SearchAgent(network, optimizer, self.player, fixed)
 
     def player(self, coefficients: Weights) -> Searcher:
         """The agent of these games with ``coefficients``."""

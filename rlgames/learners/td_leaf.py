@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.chess.search_agent import SearchAgent
 from rlgames.episodes import Episodes
 from rlgames.learners.td_errors import CLIPS, Numbers, clipped, decaying_sums, differences
 from rlgames.schedules import Constant, Schedule
@@ -105,15 +104,13 @@ class TDLeaf:
 
     # ---- what the trainer asks for
 
-    def agent(self, engine: str, network: Any, optimizer: Any) -> SearchAgent:
+    def agent(self, engine: str, network: Any, optimizer: Any) -> Any:
         """The agent that plays and learns with ``network``; ``engine`` makes no difference: searches are compiled.
 
         Raises:
             ValueError: if it is no linear evaluation.
         """
-        if not hasattr(network, "slope"):
-            raise ValueError("learner=td_leaf learns the coefficients of a linear evaluation: network=linear")
-        return SearchAgent(network, optimizer, self.self_play.player, 0 if self.pawn == "fixed" else -1)
+        return self.self_play.agent(network, optimizer, fixed=0 if self.pawn == "fixed" else -1)
 
     def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, npt.NDArray[np.float64]]:
         """The step size in ``games`` (from 0), ``lr`` being the optimizer's.
@@ -126,7 +123,7 @@ class TDLeaf:
             raise ValueError(f"learner.lr is {factors[k]:g} at game {games[k]}; it must be finite and above 0")
         return {"lr": factors * lr}
 
-    def play(self, agent: SearchAgent, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+    def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play and learn from ``games`` games, of which ``first_game`` were played before.
 
         Args:
@@ -155,7 +152,7 @@ class TDLeaf:
             self._write(texts)
         return total
 
-    def _learn(self, agent: SearchAgent, game: Any) -> Episodes:
+    def _learn(self, agent: Any, game: Any) -> Episodes:
         """Learn from ``game``."""
         updates, errors, winner = 0, 0.0, game.record.winner
         for colour in game.learners:
@@ -174,7 +171,7 @@ class TDLeaf:
         self._since_look.update(games=1, **{RESULTS[winner]: 1})
         return Episodes(1, len(game.record.thoughts), updates, errors, int(winner > 0), int(winner < 0))
 
-    def lesson(self, agent: SearchAgent, record: Any, colour: int) -> Lesson:
+    def lesson(self, agent: Any, record: Any, colour: int) -> Lesson:
         """What the player of ``colour`` can learn from a game."""
         own, course, opening = own_moves(record, colour), record.course, record.course.opening
         thoughts = [record.thoughts[n] for n in own]
@@ -193,7 +190,7 @@ class TDLeaf:
 
     # ---- what people see
 
-    def look(self, agent: SearchAgent, games: int) -> dict[str, Any]:
+    def look(self, agent: Any, games: int) -> dict[str, Any]:
         """Piece values (pawn = 100), pictures of tables; shares of results and dropped rises since the last look."""
         seen, self._since_look = self._since_look, Counter()
         shares = {name: seen[name] / max(1, seen["games"]) for name in RESULTS}
