@@ -1,17 +1,12 @@
 import copy
 import functools
-import json
-from typing import Any, NamedTuple
 
 import pytest
-import torch
-from hydra.utils import get_class
-from omegaconf import OmegaConf
 
 import rlgames.build
-from rlgames.build import CONF, load
-from rlgames.optim import StepSize
+from rlgames.build import load
 from rlgames.train import train
+from tests.support import PROJECT, QUICK
 
 
 @functools.cache
@@ -23,13 +18,11 @@ def _composed(config, words, compose=rlgames.build.compose):
 rlgames.build.compose = lambda config, overrides: copy.deepcopy(_composed(config, tuple(overrides)))
 
 
-CHESS = ("chess_features", "chess_search", "contest", "match", "search_eager", "td_leaf", "uci")
 SHARED_CODE = {
-    **dict.fromkeys((f"test_{name}" for name in CHESS), "chess"),
-    **dict.fromkeys(("test_averaging", "test_checkpoint", "test_lookahead", "test_train"), "small runs"),
-    **dict.fromkeys(("test_connect4", "test_games"), "random games"),
-    "test_compiled": "fused tcl_exp",
-    "test_td": "fused tcl_exp",
+    **dict.fromkeys(("chess", "search/test_plain", "learners/test_td_leaf", "test_match", "test_uci"), "chess"),
+    **dict.fromkeys(("agents/test_averaging", "training/test_checkpoint", "search", "test_train"), "small runs"),
+    **dict.fromkeys(("games/test_connect4", "games/test_games"), "random games"),
+    **dict.fromkeys(("compiled", "learners/test_td"), "fused tcl_exp"),
 }
 
 
@@ -37,48 +30,14 @@ SHARED_CODE = {
 def pytest_collection_modifyitems(items):
     """Tests that need the same machine code go to one process: else two would make it at the same time."""
     for item in items:
-        group = SHARED_CODE.get(item.path.stem)
-        if item.path.stem == "test_fused":
+        file = item.path.relative_to(PROJECT / "tests").with_suffix("")
+        group = SHARED_CODE.get(str(file)) or SHARED_CODE.get(file.parts[0])
+        if file.name == "test_fused":
             group = f"fused {item.callspec.params.get('name') if hasattr(item, 'callspec') else ''}"
         elif "chess" in item.name or "ladder" in item.name:
             group = "chess"
         if group:
             item.add_marker(pytest.mark.xdist_group(group))
-
-
-class Optimizer(NamedTuple):
-    """A file of conf/optimizer."""
-
-    cls: Any
-    hyper: dict[str, Any]
-    unit: str
-
-
-def _optimizers():
-    for file in sorted((CONF / "optimizer").glob("*.yaml")):
-        text = OmegaConf.load(file)
-        if "defaults" in text:  # builds on another file
-            text = load(f"optimizer={file.stem}")
-        node = text.get("optimizer", text)
-        hyper = {str(key): number for key, number in node.items() if not str(key).startswith("_")}
-        yield (
-            file.stem,
-            Optimizer(get_class(node["_target_"]), hyper, OmegaConf.select(text, "network.output", default="tanh")),
-        )
-
-
-OPTIMIZERS = dict(_optimizers())
-RULES = {name: optimizer for name, optimizer in OPTIMIZERS.items() if issubclass(optimizer.cls, StepSize)}
-
-QUICK = [
-    "game=tictactoe",
-    "engine=eager",
-    "games=12",
-    "eval_every=4",
-    "opponent=random",
-    "evaluation.first=2",
-    "evaluation.second=0",
-]
 
 
 @pytest.fixture
@@ -95,14 +54,3 @@ def quick(tmp_path, monkeypatch):
         return tmp_path / (run_dir or "run")
 
     return run
-
-
-def last_checkpoint(folder):
-    return torch.load(sorted((folder / "checkpoints").glob("*.pt"))[-1], weights_only=True)
-
-
-def result(folder):
-    def refuse(text):
-        raise AssertionError(f"{text} is no JSON")
-
-    return json.loads((folder / "result.json").read_text(), parse_constant=refuse)

@@ -15,8 +15,8 @@ import pytest
 from rlgames.__main__ import PROGRAMS
 from rlgames.build import CONF, check, load
 from rlgames.tournament import named_players
+from tests.support import PROJECT
 
-PROJECT = Path(__file__).parents[1]
 DOCUMENTS = [PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md"))]
 COMMAND = re.compile(r"^ +python -m rlgames\.(\w+)(.*?)(?:   *#.*| # .*)?$", re.MULTILINE)
 BLOCK = re.compile(r"```(python|yaml)\n# ((?:rlgames|conf)/\S+)\n(.*?)```", re.DOTALL)

@@ -4,9 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from conftest import QUICK
 
 from rlgames.training.study import Results
+from tests.support import QUICK
 
 STUDY = [sys.executable, "-m", "rlgames.train", "-m", "results=study.csv", *QUICK]
 

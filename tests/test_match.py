@@ -1,10 +1,10 @@
 import json
 
 import pytest
-from conftest import result
 
 from rlgames.build import load
 from rlgames.match import match
+from tests.support import result
 
 SMALL = ["first=start", "games=4", "nodes=60", "adjudication.max_plies=30", "openings.random_plies=4"]
 

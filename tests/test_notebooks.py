@@ -2,14 +2,13 @@
 
 import json
 import runpy
-from pathlib import Path
 
 import pytest
 
 from rlgames.build import load
 from rlgames.training.assemble import assemble
+from tests.support import PROJECT
 
-PROJECT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((PROJECT / "notebooks").glob("*.ipynb"))
 strip = runpy.run_path(str(PROJECT / "scripts" / "strip_notebooks.py"))["stripped"]
 

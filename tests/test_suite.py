@@ -1,13 +1,11 @@
-from pathlib import Path
-
 import pytest
 
 from rlgames.build import load
 from rlgames.chess.board import Board
 from rlgames.chess.pgn import from_san, san
 from rlgames.suite import figures, operations, parse, read, suite
+from tests.support import DATA
 
-DATA = Path(__file__).parents[2] / "shared/data"
 BK = '1k1r4/pp1b1R2/3q2pp/4p3/2B5/4Q3/PPP2B2/2K5 b - - bm Qd1+; id "BK.01";'
 GRADED = '4k3/8/8/8/8/8/4P3/4K3 w - - bm e4; id "STS(v1.0) Pawns.007"; c0 "a; b"; c8 "100 40"; c9 "e2e4 e2e3";'
 

@@ -3,7 +3,6 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import QUICK
 
 from rlgames import tournament as program
 from rlgames.build import load
@@ -14,6 +13,7 @@ from rlgames.games.tictactoe import TicTacToe
 from rlgames.lineup import seats
 from rlgames.tournament import named_players, opening, run, tournament
 from rlgames.train import train
+from tests.support import QUICK
 
 
 def chance(difference):

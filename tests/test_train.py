@@ -5,7 +5,6 @@ import signal
 
 import pytest
 import torch
-from conftest import QUICK, last_checkpoint, result
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rlgames.build import load
@@ -13,6 +12,7 @@ from rlgames.console.cli import Interrupted
 from rlgames.console.progress import ProgressBar
 from rlgames.train import train
 from rlgames.training import records, trainer
+from tests.support import QUICK, last_checkpoint, result
 
 SCHEDULES = [
     "learner.epsilon={_target_:rlgames.schedules.Linear,start:0.5,end:0.0,games:20}",

@@ -4,7 +4,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import torch
@@ -13,8 +12,8 @@ from rlgames.chess.board import START, Board
 from rlgames.chess.evaluation import start_values
 from rlgames.chess.thinker import Thinker
 from rlgames.uci import Uci, load_thinker, milliseconds, moves_of, numbers_of, option
+from tests.support import PROJECT
 
-ROOT = Path(__file__).parents[1]
 FOOLS_MATE = "startpos moves f2f3 e7e5 g2g4 d8h4"
 
 
@@ -253,7 +252,7 @@ def test_a_checkpoint_of_another_game_is_refused(quick):
 
 
 def test_the_program_answers_through_a_pipe_and_quits_during_a_search():
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     environment.pop("PYTHONUNBUFFERED", None)
     command = [sys.executable, "-m", "rlgames.uci"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as engine:
@@ -271,7 +270,7 @@ def test_the_program_answers_through_a_pipe_and_quits_during_a_search():
 
 
 def test_the_end_of_the_input_waits_for_the_answer():
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, "-m", "rlgames.uci"]
     text = "position startpos moves e2e4\ngo depth 2\n"
     done = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, timeout=200, check=True)
@@ -282,7 +281,7 @@ def test_the_library_can_play_with_it(tmp_path):
     engines = pytest.importorskip("chess.engine")
     chess = pytest.importorskip("chess")
     command = [sys.executable, "-m", "rlgames.uci"]
-    engine = engines.SimpleEngine.popen_uci(command, timeout=60, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    engine = engines.SimpleEngine.popen_uci(command, timeout=60, env={**os.environ, "PYTHONPATH": str(PROJECT)})
     try:
         board = chess.Board()
         for _ in range(4):

@@ -1,0 +1,230 @@
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rlgames import evaluate as evaluate_module
+from rlgames import train as train_module
+from rlgames.console import cli
+from tests.support import QUICK
+
+
+@pytest.fixture
+def cli_run(tmp_path, monkeypatch, capfd):
+    """Runs the program in this process: ``cli_run("games=0")`` returns exit status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
+
+    def run(*words, program=train_module, config="train"):
+        monkeypatch.setattr(sys, "argv", [f"rlgames.{config}", *words])
+        with pytest.raises(SystemExit) as stop:
+            cli.run(program.main, config)
+        return stop.value.code, *capfd.readouterr()
+
+    return run
+
+
+CONNECT4 = ["game=connect4", "features=ntuples"]
+BAD = {
+    "optimizer=idbb": ["optimizer='idbb' does not exist", "tcl_exp"],
+    "optimizer=tcl_ex": ["did you mean tcl_exp?"],
+    "optimizer=TCL": ["did you mean tcl?"],
+    "game=Connect4": ["did you mean connect4?"],
+    "optimizr=tcl": ["optimizr does not exist", "did you mean optimizer?"],
+    "gamse=5": ["gamse does not exist", "eval_every"],
+    "optimizer.theta=0.1": ["optimizer.theta does not exist", "lr, beta"],
+    "+optimizer.theta=0.1": ["optimizer.theta does not exist", "lr, beta"],
+    "learner.gama=1": ["did you mean gamma?"],
+    "nonsense.lr=1": ["nonsense.lr does not exist"],
+    "optimizer=sgd,tcl": ["Ambiguous value", "--multirun"],
+    "+experiment=unknown": ["experiment='unknown' does not exist"],
+    "experiment=tictactoe_q": ["added with a plus: +experiment=tictactoe_q"],
+    "+foo=3": ["foo does not exist", "eval_every"],
+    "+game=tictactoe": ["needs no plus: game=tictactoe"],
+    "~optimizer": ["no part can be taken away"],
+    "game=null": ["game is null; allowed are chess, connect4, tictactoe"],
+    "games": ["'games' is no word=value; write games=VALUE"],
+    "--games=3": ["without dashes: games=3"],
+    "--multrun": ["did you mean --multirun?"],
+    "optimizer=idbd=3": ["optimizer=idbd=3 cannot be read", "quotes"],
+    "optimizer.lr=[": ["optimizer.lr=[ cannot be read"],
+    "optimizer.lr.x=3": ["optimizer.lr.x does not exist; optimizer.lr is"],
+    "games=0": ["games is 0"],
+    "games=many": ["games is 'many'", "whole number"],
+    "games=10\r": [r"'games=10\r'"],
+    "eval_every=1.5": ["eval_every is 1.5"],
+    "seed=-1": ["seed is -1", "at least 0"],
+    "batch=0": ["batch is 0", "at least 1"],
+    "batched.horizon=0": ["batched.horizon is 0", "at least 1"],
+    "engine=fuse": ["did you mean fused?"],
+    "device=cudda": ["device is 'cudda'"],
+    "device=meta9": ["device is"],
+    "checkpoint_minutes=0": ["checkpoint_minutes is 0"],
+    "resume=nowhere": ["nowhere"],
+    "resume='a\tb'": ["cannot be printed"],
+    "learner.epsilon=2": ["learner.epsilon", "2", "0 to 1"],
+    "learner.epsilon=often": ["learner.epsilon is 'often'", "schedule"],
+    "learner.gamma=1.5": ["learner.gamma is 1.5"],
+    "learner.gamma=x": ["learner.gamma is 'x'", "a number"],
+    "learner.epsilon={_target_:rlgames.schedules.Linea}": ["learner.epsilon._target_", "Linea"],
+    "optimizer.lr=-1": ["optimizer.lr is -1"],
+    "optimizer.lr=nan": ["optimizer.lr is nan"],
+    "optimizer._target_=rlgames.optim.Nothing": ["optimizer._target_", "Nothing"],
+    "features.tuples=none.txt": ["features.tuples", "none.txt"],
+    "features.tuples=[[0,9]]": ["features.tuples", "[0, 9]", "0 to 8"],
+    "features.tuples=[1,2]": ["features"],
+    "network.seed=1.5": ["network.seed is 1.5"],
+    "network.output=relu": ["network.output", "tanh"],
+    "evaluation.first=x": ["evaluation.first is 'x'"],
+}
+
+
+@pytest.mark.parametrize("word", BAD)
+def test_bad_input_is_answered_with_one_sentence(cli_run, tmp_path, word):
+    status, _, err = cli_run(*QUICK, word)
+    assert status == 1
+    assert err.count("\n") == 1, err
+    assert err.startswith("error: ")
+    for part in BAD[word]:
+        assert part in err
+    if "epsilon=2" not in word:
+        assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["features.length=20"], ["20 cells", "GiB"]),
+        (["features.length=43"], ["features.length is 43"]),
+        (["features.states=5"], ["features.states is 5"]),
+        (["optimizer=sgd", "engine=fused"], ["engine=fused", "SGD", "engine=eager"]),
+        (["optimizer=sgd", "optimizer.lr=-1"], ["optimizer", "-1"]),
+        (["run_dir=file/run"], ["file/run"]),
+    ],
+)
+def test_bad_input_that_needs_more_words(cli_run, tmp_path, words, parts):
+    (tmp_path / "file").write_text("")
+    status, _, err = cli_run(*QUICK, *CONNECT4, "features.count=1", *words)
+    assert status == 1
+    assert err.count("\n") == 1, err
+    for part in parts:
+        assert part in err
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["checkpoint=nowhere"], "nowhere"),
+        ([], "no checkpoint under runs/; train one"),
+        (["checkpoint=x", "engine=batched"], "engine"),
+        (["chekpoint=x"], "did you mean checkpoint?"),
+        (["experiment=tictactoe_q"], "experiment does not exist"),
+    ],
+)
+def test_bad_input_of_evaluate(cli_run, words, part):
+    status, _, err = cli_run(*words, program=evaluate_module, config="evaluate")
+    assert status == 1
+    assert err.count("\n") == 1
+    assert err.startswith("error: ")
+    assert part in err
+
+
+@pytest.mark.parametrize("word", ["experiment=x", "nonsense=1"])
+def test_an_error_with_another_error_beside_it_is_still_one_sentence(cli_run, word):
+    status, _, err = cli_run("optimizer=nothing", word)
+    assert (status, err.count("\n")) == (1, 1)
+
+
+def test_a_bug_shows_its_traceback(cli_run, monkeypatch):
+    def buggy(*_):
+        return [][1]
+
+    monkeypatch.setattr(train_module, "assemble", buggy)
+    status, _, err = cli_run(*QUICK)
+    assert status == 1
+    assert "Traceback" in err
+    assert "return [][1]" in err
+
+
+def test_a_value_error_nobody_meant_shows_its_traceback(cli_run, monkeypatch):
+    monkeypatch.setattr(train_module, "assemble", lambda *_: int("x"))
+    assert "Traceback" in cli_run(*QUICK)[2]
+
+
+def test_full_error_shows_the_traceback(cli_run, monkeypatch):
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+    assert "Traceback" in cli_run(*QUICK, "games=0")[2]
+
+
+def test_evaluate_prints_a_line_per_protocol(cli_run):
+    assert cli_run(*QUICK, "run_dir=run")[0] == 0
+    words = ["checkpoint=run", "engine=eager", "opponent=random", "evaluation.first=2", "evaluation.second=2"]
+    status, out, _ = cli_run(*words, program=evaluate_module, config="evaluate")
+    assert status == 0
+    assert out.startswith("12 games of training, run\n")
+    assert out.count("plies") == 2
+
+
+def test_evaluate_takes_the_newest_run(cli_run):
+    assert cli_run(*QUICK)[0] == 0
+    words = ["engine=eager", "opponent=random", "evaluation.first=2", "evaluation.second=0"]
+    for word in ([], ["game=tictactoe"]):
+        assert cli_run(*word, *words, program=evaluate_module, config="evaluate")[0] == 0
+    status, _, err = cli_run("game=connect4", *words, program=evaluate_module, config="evaluate")
+    assert status == 1
+    assert "no checkpoint of connect4" in err
+
+
+def test_a_run_without_run_dir_gets_a_dated_folder(cli_run, tmp_path):
+    assert cli_run(*QUICK)[0] == 0
+    (folder,) = (tmp_path / "runs" / "tictactoe").iterdir()
+    assert (folder / "result.json").is_file()
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+def test_a_sweep_gives_each_run_its_folder_and_outlives_a_bad_one(cli_run, tmp_path):
+    status, _, err = cli_run("-m", *QUICK, "seed=0,-1,2", "run_dir=sweep")
+    assert status == 1
+    assert "error: run 1: seed is -1" in err
+    assert "Traceback" not in err
+    assert (tmp_path / "sweep" / "0" / "result.json").is_file()
+    assert (tmp_path / "sweep" / "2" / "result.json").is_file()
+    (trace,) = tmp_path.rglob("error.txt")
+    assert "seed is -1" in trace.read_text()
+    assert trace.parent.name == "1"
+
+
+def test_help_is_quick_and_lists_the_choices():
+    code = (
+        "import sys; sys.argv = ['train', 'game=tictactoe', '--help']\n"
+        "import rlgames.train as t\n"
+        "try: t.cli.run(t.main, 'train')\n"
+        "finally: assert not {'torch', 'numpy', 'numba'} & set(sys.modules), 'heavy imports'"
+    )
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1  # CPU time: others may be at work
+    for text in ("game=chess|connect4|tictactoe", "optimizer=adam|", "states: 3", "eval_every:"):
+        assert text in done.stdout
+
+
+def test_sigterm_ends_with_143_and_a_checkpoint(tmp_path):
+    words = [*QUICK, "games=100000", "eval_every=100000", "run_dir=run"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rlgames.train", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    rest, _ = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert b"\x1b" not in first + rest
+    assert b"Traceback" not in rest
+    assert list((tmp_path / "run" / "checkpoints").glob("games_*.pt"))
+    assert os.path.exists(tmp_path / "run" / "result.json")

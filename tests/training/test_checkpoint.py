@@ -1,0 +1,188 @@
+import io
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from rlgames.build import load
+from rlgames.evaluate import evaluate
+from rlgames.train import train
+from rlgames.training import checkpoint
+from tests.support import QUICK, last_checkpoint
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    train(load(*QUICK, "games=8", f"run_dir={folder}"))
+    return folder
+
+
+@pytest.fixture
+def run(finished, quick, tmp_path):
+    """A finished run of 8 games with checkpoints at 4 and 8, in the folder in which ``quick`` works."""
+    return shutil.copytree(finished, tmp_path / "run")
+
+
+def damaged(how, content):
+    if how == "empty":
+        return b""
+    if how == "half":
+        return content[: len(content) // 2]
+    if how == "flipped":
+        middle = len(content) // 2  # among the weights
+        return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    if how == "text":
+        return b"no checkpoint at all\n"
+    foreign = io.BytesIO()
+    torch.save({"model": torch.zeros(3)}, foreign)
+    return foreign.getvalue()
+
+
+@pytest.mark.parametrize("how", ["empty", "half", "flipped", "text", "foreign"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(run, quick, capsys, how):
+    newest = run / "checkpoints" / "games_000000000008.pt"
+    newest.write_bytes(damaged(how, newest.read_bytes()))
+    assert checkpoint.load(run)["games"] == 4
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert str(newest) in message
+    with pytest.raises(ValueError, match=f"{newest.name} is"):
+        checkpoint.load(newest)
+    quick("resume=run", run_dir=None)
+    assert last_checkpoint(run)["games"] == 8
+
+
+def test_nothing_but_damaged_checkpoints(run):
+    for file in (run / "checkpoints").iterdir():
+        file.write_bytes(b"")
+    with pytest.raises(ValueError, match="holds no readable checkpoint"):
+        checkpoint.load(run)
+
+
+@pytest.mark.parametrize("path", ["missing", "."])
+def test_what_is_no_run_is_named_with_its_whole_path(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=str(tmp_path)):
+        checkpoint.load(path)
+
+
+def test_a_newer_format_is_refused(run, monkeypatch):
+    monkeypatch.setattr(checkpoint, "FORMAT", 0)
+    with pytest.raises(ValueError, match="format 1; this version of rlgames reads 0"):
+        checkpoint.load(run / "checkpoints" / "games_000000000008.pt")
+
+
+def test_checkpoints_can_be_read_without_this_package(run):
+    code = """
+import sys
+sys.modules["rlgames"] = sys.modules["omegaconf"] = sys.modules["hydra"] = None
+import torch
+content = torch.load(sys.argv[1], weights_only=True)
+assert content["config"]["optimizer"]["_target_"] == "rlgames.optim.tcl.TCLEXP"
+assert content["network"]["embedding.weight"].shape[1] == 1
+assert content["rng"]["bit_generator"] == "PCG64"
+"""
+    subprocess.run([sys.executable, "-c", code, run / "checkpoints" / "games_000000000008.pt"], check=True)
+
+
+def test_the_last_two_are_kept(quick):
+    folder = quick("games=20")
+    assert sorted(file.name for file in (folder / "checkpoints").iterdir()) == [
+        "games_000000000016.pt",
+        "games_000000000020.pt",
+    ]
+
+
+def test_all_are_kept_if_asked_for(quick):
+    folder = quick("games=20", "checkpoints_kept=0")
+    assert len(list((folder / "checkpoints").iterdir())) == 5
+
+
+def test_resuming_an_earlier_file_leaves_the_later_line(run, quick):
+    quick("resume=run/checkpoints/games_000000000004.pt", "games=6", run_dir=None)
+    assert checkpoint.load(run)["games"] == 6
+    assert not (run / "checkpoints" / "games_000000000008.pt").exists()
+
+
+@pytest.mark.parametrize("how", ["slash", "file", "moved", "new folder", "elsewhere", "link"])
+def test_ways_to_name_what_is_resumed(run, quick, tmp_path, how):
+    file = run / "checkpoints" / "games_000000000008.pt"
+    words, at = ["resume=run/"], run
+    if how == "file":
+        words = [f"resume={file}"]
+    elif how == "moved":
+        at = run.rename(tmp_path / "moved")
+        words = ["resume=moved"]
+    elif how == "new folder":
+        words, at = ["resume=run", "run_dir=other"], tmp_path / "other"
+    elif how == "elsewhere":
+        shutil.copy(file, tmp_path / "saved.pt")
+        words, at = ["resume=saved.pt", "run_dir=other"], tmp_path / "other"
+    elif how == "link":
+        (tmp_path / "link").symlink_to(run)
+        words = ["resume=link"]
+    quick(*words, "games=12", run_dir=None)
+    assert last_checkpoint(at)["games"] == 12
+    assert len((at / "progress.csv").read_text().splitlines()) == 4  # the history comes along
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["optimizer=tcl"], "optimizer._target_"),
+        (["optimizer.lr=0.1"], "optimizer.lr was 0.05 and is now 0.1"),
+        (["game=connect4"], "game._target_"),
+        (["network.dtype=float64"], "network.dtype"),
+        (["features.tuples=[[0,1]]"], "features.tuples"),
+        (["features.seed=3"], "features.seed"),
+        (["seed=1"], "seed was 0 and is now 1"),
+        (["learner.epsilon=0.2"], "learner.epsilon"),
+    ],
+)
+def test_words_that_contradict_the_run_are_named(run, quick, words, named):
+    with pytest.raises(ValueError, match=named):
+        quick("resume=run", "games=12", *words, run_dir=None)
+    assert last_checkpoint(run)["games"] == 8
+
+
+def test_words_that_agree_or_do_not_matter_are_taken(run, quick):
+    quick(
+        "resume=run",
+        "games=12",
+        "optimizer=tcl_exp",
+        "evaluation.first=3",
+        "eval_every=2",
+        "device=cpu",
+        run_dir=None,
+    )
+    saved = last_checkpoint(run)
+    assert saved["config"]["evaluation"]["first"] == 3
+    assert saved["config"]["evaluation"]["second"] == 0  # of the run, not of the defaults
+    assert [row["games"] for row in saved["progress"]["rows"]] == [4, 8, 10, 12]
+
+
+@pytest.mark.parametrize("games", [8, 5])
+def test_a_total_already_reached_is_refused(run, quick, games):
+    with pytest.raises(ValueError, match=f"games is {games}, but the run to resume has played 8"):
+        quick("resume=run", f"games={games}", run_dir=None)
+
+
+def test_tuples_travel_with_the_checkpoint(quick, tmp_path):
+    (tmp_path / "tuples.txt").write_text("0 1 2\n0 4 8\n")
+    folder = quick("features.tuples=tuples.txt", "games=4")
+    (tmp_path / "tuples.txt").unlink()
+    quick("resume=run", "games=8", run_dir=None)
+    assert last_checkpoint(folder)["tuples"] == [[0, 1, 2], [0, 4, 8]]
+
+
+def test_evaluate_a_checkpoint(run, tmp_path, monkeypatch):
+    words = ["opponent=random", "engine=eager", "evaluation.first=3", "evaluation.second=2", "json=figures.json"]
+    one = evaluate(load(f"checkpoint={run}", *words, config="evaluate"))
+    other = evaluate(load(f"checkpoint={run}/checkpoints/games_000000000008.pt", *words, config="evaluate"))
+    assert one == other
+    assert one["games"] == 8
+    assert set(one["scores"]) == {"first", "second"}
+    assert '"success_second"' in (tmp_path / "figures.json").read_text()
