@@ -113,6 +113,8 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
     Raises:
         ValueError: naming the words that contradict the checkpoint, or if there is nothing left to play.
     """
+    if cfg.results is not None:  # a study finds its runs by their keys: nothing that decides how they go differs
+        return cfg
     config: DictConfig = OmegaConf.create(saved["config"])
     for key in set(map(str, cfg)) - set(map(str, config)):  # words that are newer than the checkpoint
         config[key] = cfg[key]

@@ -39,8 +39,8 @@ COLUMNS = (
 )
 ASYMPTOTIC = 200_000  # games, as published (Thill 2015, section 4.2.1)
 SHARED = ("seed", "results", "run_dir", "experiment", "games", "eval_every")  # words that do not name a variant
-EXTERNAL = (
-    *("results", "run_dir", "resume", "hydra"),
+EXTERNAL = (  # what does not decide how a run goes
+    *("results", "run_dir", "resume", "hydra", "opponent.cache"),
     *("checkpoint_minutes", "checkpoint_at_evaluations", "checkpoints_kept"),
 )
 
@@ -122,7 +122,8 @@ def run_once(cfg: DictConfig, words: list[str], train: Train) -> Row | None:
         The row; None while another process is at it.
 
     Raises:
-        ValueError: for a results file that is none, or what ``train`` raises.
+        ValueError: for a results file that is none.
+        ValueError, OSError: as ``key_of``.
     """
     results, key = Results(cfg.results), key_of(cfg)
     folder, name = results.folder(key), " ".join([*variant(words), f"seed={cfg.seed}"])
@@ -180,16 +181,50 @@ def objective(figures: dict[str, Any] | None) -> float:
 
 
 def key_of(cfg: DictConfig) -> str:
-    """A short name for all that decides how a run goes: the same configuration, the same name."""
-    plain: Any = OmegaConf.to_container(cfg, resolve=True)
-    decides = _set({name: value for name, value in plain.items() if name not in EXTERNAL})
-    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]
+    """A short name for all that decides how a run goes: the same configuration, the same name.
+
+    A class counts by its name, whatever module it is in; a file of tuples or openings by its content, wherever it is.
+
+    Raises:
+        ValueError: for a file of tuples that is missing or holds something else.
+        OSError: for a file of openings that cannot be read.
+    """
+    decisive = _decisive(OmegaConf.to_container(cfg, resolve=True))
+    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _set(config: dict[str, Any]) -> dict[str, Any]:
-    """What is not null or false: an option that is new and not asked for leaves runs the names they had."""
-    kept = {name: _set(value) if isinstance(value, dict) else value for name, value in config.items()}
-    return {name: value for name, value in kept.items() if value is not None and value is not False}
+def _decisive(value: Any, path: tuple[str, ...] = ()) -> Any:
+    """What counts of the ``value`` at ``path``.
+
+    Null and false do not: an option that is new and not asked for leaves runs the names they had.
+    """
+    if ".".join(path) in EXTERNAL:
+        return None
+    if isinstance(value, dict):
+        kept = {name: _decisive(item, (*path, str(name))) for name, item in value.items()}
+        return {name: item for name, item in kept.items() if item is not None and item is not False}
+    if isinstance(value, list):
+        return [_decisive(item, (*path, "")) for item in value]
+    if isinstance(value, str) and path[-1] == "_target_":
+        return value.rpartition(".")[2]
+    read = CONTENT.get(path[-2:])
+    return read(value) if read and isinstance(value, str) else value
+
+
+def _tuples(file: str) -> list[list[int]]:
+    from rlgames.features.ntuples import read_tuples  # not above: it brings numba, and few runs name a file
+
+    return read_tuples(file)
+
+
+def _text(file: str) -> str:
+    return Path(file).expanduser().read_text(encoding="utf-8", errors="replace")
+
+
+CONTENT: dict[tuple[str, ...], Callable[[str], Any]] = {  # of the files that decide how a run goes
+    ("features", "tuples"): _tuples,
+    ("openings", "file"): _text,
+}
 
 
 def variant(words: Iterable[str]) -> list[str]:

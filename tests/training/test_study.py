@@ -1,8 +1,11 @@
 """Studies: a row for every run, nothing run twice, nothing lost."""
 
+import csv
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
@@ -10,12 +13,20 @@ from omegaconf import OmegaConf
 from rlgames.build import load
 from rlgames.console.cli import Interrupted
 from rlgames.train import train
-from rlgames.training.study import Results, key_of, objective, run_once, variant
+from rlgames.training.study import COLUMNS, Results, key_of, objective, run_once, variant
+from tests.support import DATA, PROJECT
 
 SMALL = [
     *("game=tictactoe", "engine=eager", "opponent=random", "games=20", "eval_every=10"),
     *("evaluation.first=8", "evaluation.second=0"),
 ]
+DOCS = PROJECT / "docs" / "results"
+PUBLISHED = DATA / "connect4_tuples_70x8.txt"
+STUDIES = {  # what docs/studies.md says besides the words that stand in the rows
+    "connect4_fast": ("+experiment=connect4_fast",),
+    "connect4_spacing": ("+experiment=connect4_table", "eval_every=10_000"),
+    "connect4_table": ("+experiment=connect4_table",),
+}
 
 
 def once(tmp_path, *words, by=train):
@@ -35,6 +46,12 @@ def stopped(games):
         raise Interrupted(15)
 
     return run
+
+
+def going_on(cfg, words):
+    """Training that must not begin anew."""
+    assert cfg.resume is not None
+    return train(cfg, words)
 
 
 def never(cfg, words):
@@ -71,14 +88,7 @@ def test_a_stopped_run_goes_on_from_its_checkpoint(tmp_path):
     with pytest.raises(Interrupted):
         once(tmp_path / "b", "optimizer=tcl", by=stopped(10))
     assert not Results(tmp_path / "b" / "table.csv").rows()
-    resumed_at = []
-
-    def watch(cfg, words):
-        resumed_at.append(cfg.resume)
-        return train(cfg, words)
-
-    row = once(tmp_path / "b", "optimizer=tcl", by=watch)
-    assert resumed_at != [None]
+    row = once(tmp_path / "b", "optimizer=tcl", by=going_on)
     assert row["curve"] == straight["curve"]
 
 
@@ -165,3 +175,111 @@ def test_options_that_are_off_leave_the_name_of_a_run():
     assert key_of(more) == key_of(cfg)
     assert key_of(load("game=tictactoe", "+learner.newer=true")) != key_of(cfg)
     assert key_of(load("game=tictactoe", "learner.lambda_=0.5")) != key_of(cfg)
+
+
+def test_every_results_file_in_the_documents_is_looked_through():
+    headers = {file.stem: next(csv.reader(file.open(encoding="utf-8"))) for file in DOCS.glob("*.csv")}
+    assert {name for name, header in headers.items() if "key" in header} == set(STUDIES)
+    assert all(tuple(headers[name]) == COLUMNS for name in STUDIES)
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_row_in_the_documents_is_found(name, tmp_path, monkeypatch):
+    results = Results(DOCS / f"{name}.csv")
+    rows = results.rows()
+    assert rows
+    if any("tuples70.txt" in row["words"] for row in rows):
+        if not PUBLISHED.exists():
+            pytest.skip("the published tuples are not here")
+        shutil.copy(PUBLISHED, tmp_path / "tuples70.txt")
+    monkeypatch.chdir(tmp_path)
+    for row in rows:
+        cfg = load(*STUDIES[name], *row["words"].split(), f"games={row['games']}")
+        cfg.seed = int(row["seed"])
+        assert results.find(key_of(cfg)) == row
+
+
+def moved(node):
+    """The configuration ``node`` with every class in another module."""
+    if isinstance(node, list):
+        return [moved(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    kept = {name: moved(value) for name, value in node.items()}
+    return kept | ({"_target_": f"new.place.{node['_target_'].split('.')[-1]}"} if "_target_" in node else {})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("optimizer=tcl_exp", "learner.epsilon={_target_: rlgames.schedules.Linear, start: 0.3, end: 0.1, games: 9}"),
+        ("+experiment=chess_td_leaf",),
+        ("+mine=[{_target_: a.b.Part, size: 1}]",),
+    ],
+)
+def test_keys_name_classes_without_their_modules(words):
+    cfg = load(*words)
+    elsewhere = OmegaConf.create(moved(OmegaConf.to_container(cfg, resolve=True)))
+    assert elsewhere != cfg
+    assert key_of(elsewhere) == key_of(cfg)
+
+
+@pytest.mark.parametrize("part", ["optimizer", "learner.epsilon", "mine.0"])
+def test_another_class_has_another_key(part):
+    cfg = load("learner.epsilon={_target_: a.Linear, start: 1}", "+mine=[{_target_: a.Part}]")
+    other = OmegaConf.merge(cfg)
+    OmegaConf.select(other, part)["_target_"] += "2"
+    assert key_of(other) != key_of(cfg)
+
+
+def key_with(path, value):
+    cfg = load("+experiment=chess_td_leaf") if "openings" in path else load("game=connect4")
+    OmegaConf.update(cfg, path, value)
+    return key_of(cfg)
+
+
+def test_tuples_count_by_their_content(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("a.txt").write_text("0 1 2\n7, 8, 9\n", encoding="utf-8")
+    Path("deep").mkdir()
+    Path("deep/b.text").write_text("# the same\n0,1,2 # first\n\n7 8 9", encoding="utf-8")
+    Path("c.txt").write_text("0 1 2\n7 8 10\n", encoding="utf-8")
+    same = {key_with("features.tuples", v) for v in ("a.txt", str(tmp_path / "deep/b.text"), [[0, 1, 2], [7, 8, 9]])}
+    assert len(same) == 1
+    others = {key_with("features.tuples", v) for v in ("c.txt", [[7, 8, 9], [0, 1, 2]], [[0, 1, 2]], None)}
+    assert len(same | others) == 5
+    Path("a.txt").write_text("0 1 2\n", encoding="utf-8")
+    assert key_with("features.tuples", "a.txt") == key_with("features.tuples", [[0, 1, 2]])
+
+
+@pytest.mark.parametrize("path", ["learner.self_play.openings.file", "evaluation.openings.file"])
+def test_openings_count_by_their_content(path, tmp_path):
+    files = [tmp_path / name for name in ("a.epd", "b.epd", "c.epd")]
+    for file, content in zip(
+        files, ("8/8/4k3/8/8/4K3/4P3/8 w - -\n",) * 2 + ("8/8/4k3/8/8/4K3/4P3/8 b - -\n",), strict=True
+    ):
+        file.write_text(content, encoding="utf-8")
+    one, same, other = (key_with(path, str(file)) for file in files)
+    assert one == same
+    assert len({one, other, key_with(path, None)}) == 3
+    with pytest.raises(FileNotFoundError):
+        key_with(path, str(tmp_path / "none.epd"))
+
+
+def test_where_solved_positions_are_kept_does_not_count():
+    assert key_with("opponent.cache", "/somewhere") == key_with("opponent.cache", None)
+
+
+def test_tuples_that_are_missing_are_one_sentence_and_no_row(tmp_path):
+    with pytest.raises(ValueError, match=r"^features\.tuples: no such file .*none\.txt$"):
+        once(tmp_path, f"features.tuples={tmp_path / 'none.txt'}", by=never)
+    assert not Results(tmp_path / "table.csv").rows()
+
+
+def test_a_stopped_run_goes_on_after_its_tuples_were_moved(tmp_path):
+    old, new = tmp_path / "old.txt", tmp_path / "new.txt"
+    old.write_text("0 1 2\n0 4 8\n", encoding="utf-8")
+    with pytest.raises(Interrupted):
+        once(tmp_path, f"features.tuples={old}", by=stopped(10))
+    old.rename(new)
+    assert once(tmp_path, f"features.tuples={new}", by=going_on)["status"] == "finished"
