@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import compilable
-from rlgames.compiled.views import borrowed
+from rlgames.compiled import borrowed, compilable
 
 # Sums of weights closer than this count as equal. Mirror images have the same value in exact arithmetic, but sums in
 # another order round differently; with a tolerance the choice does not depend on it (nor on the engine).

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from rlgames.agents.fused import update
 from rlgames.compiled import compile_function
 from rlgames.optim import IDBD, K1, TCL, TCLEXP, TDL, AdaptiveObGD, AlphaBounds, Autostep, AutoTIDBD, StepSize, SwiftTD
+from rlgames.optim.lanes import update
 from rlgames.traces import NoMemory
 
 INPUTS, RELEVANT, FLIP = 20, 5, 20

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 from rlgames.agents.eager import Floats, check_traces
-from rlgames.compiled import compilable, compile_function, value
+from rlgames.compiled import compilable, compile_function, value, with_lr
 from rlgames.networks.table import OUTPUTS, ValueNetwork
+from rlgames.optim.lanes import update
 from rlgames.optim.step_size import StepSize
-from rlgames.optim.transition import transition
 from rlgames.policy import best_move
 from rlgames.traces import Traces, memory
 
@@ -111,7 +111,7 @@ class Compiled(NamedTuple):
         for j in range(n):
             lanes[0, j] = w[np.uint32(rows[j])]
             self.p.gather(self.state, np.uint32(rows[j]), lanes, j)
-        update(self.p.with_lr(number(self.lr[0])), lanes, self.memory, n, number(delta), slope)
+        update(with_lr(self.p, number(self.lr[0])), lanes, self.memory, n, number(delta), slope)
         for j in range(n):
             w[np.uint32(rows[j])] = lanes[0, j]
             self.p.scatter(lanes, j, self.state, np.uint32(rows[j]))
@@ -189,17 +189,6 @@ def look_ahead(rows: npt.NDArray[np.int32] | None, agent: Any, after: Any, gamma
     return agent.memory.foresee(rows, agent.x.dtype.type(gamma))  # type: ignore[no-any-return]
 
 
-@compilable
-def update(p: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -> None:
-    """Apply the rule to the first ``n`` lanes."""
-    for j in range(memory.kept(), n):
-        p.forget(lanes, j)
-    total = p.sum_total(lanes, memory, n, delta, slope)
-    for j in range(n):
-        w, s = p.update(lanes[0, j], p.load(lanes, j), transition(memory, j, delta, slope, total))
-        p.store(lanes, j, w, s)
-
-
 class Fused:
     """Learns in compiled code on the CPU. The weights and the optimizer's state stay torch tensors.
 
@@ -246,10 +235,11 @@ class Fused:
         ahead = self._looks_ahead()
         learning = memory(self.traces, len(weights), indices, x, features.capacity, ahead)
         floats = [weights.dtype.type(v) if isinstance(v, float) else v for v in self.optimizer.hyper(group)]
+        params = self.optimizer.Params32 if weights.dtype == np.float32 else self.optimizer.Params
         hyper = [v.numpy() if isinstance(v, Tensor) else v for v in floats]  # shared numbers: the same memory
         self._compiled = Compiled(
             features=features.compact,
-            p=self.optimizer.Params(*hyper),
+            p=params(*hyper),
             output=OUTPUTS.index(self.network.output),
             cross_entropy=self.optimizer.cross_entropy,
             weights=weights,

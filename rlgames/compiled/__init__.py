@@ -1,14 +1,34 @@
-"""One text, run twice: the functions of this package are plain Python, and numba compiles the same text."""
+"""One source, run twice: the functions of this package are plain Python, and numba compiles the same source.
 
-from rlgames.compiled import torch_names, words  # noqa: F401 # they teach numba when they are imported
-from rlgames.compiled.bridge import (
-    bridge,
-    check_names,
-    compilable,
-    compile_function,
-    full_name,
-    single_precision,
-    value,
-)
+``docs/compiled.md`` follows one weight through one step. Without numba the words below leave Python as it is.
+"""
 
-__all__ = ["bridge", "check_names", "compilable", "compile_function", "full_name", "single_precision", "value"]
+from importlib.util import find_spec
+
+from rlgames.compiled.names import full_name
+from rlgames.compiled.precision import single_precision
+from rlgames.compiled.tuples import added, borrowed, divided, filled, pack, unpack, with_lr
+
+HAS_COMPILER = find_spec("numba") is not None
+
+if HAS_COMPILER:
+    from rlgames.compiled import instructions, torch_names, tuple_code, views  # noqa: F401 # teach numba when imported
+    from rlgames.compiled.bridge import compilable, compile_function, value
+else:
+    from rlgames.compiled.without import compilable, compile_function, value
+
+__all__ = [
+    "HAS_COMPILER",
+    "added",
+    "borrowed",
+    "compilable",
+    "compile_function",
+    "divided",
+    "filled",
+    "full_name",
+    "pack",
+    "single_precision",
+    "unpack",
+    "value",
+    "with_lr",
+]

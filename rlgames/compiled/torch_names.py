@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 
-from rlgames.compiled.bridge import OPTIONS, bare, chooser
+from rlgames.compiled.bridge import OPTIONS, bare, teach
 
 
 @intrinsic  # type: ignore[untyped-decorator]
@@ -38,9 +38,8 @@ def _exp64(x: Any) -> Any:
     return math.exp(x)
 
 
-overload(torch.exp, jit_options=OPTIONS | {"fastmath": {"contract"}})(  # the range reduction must not be reordered
-    chooser(_exp64, lambda x: bare(_exp32 if x == types.float32 else _exp64))
-)
+CONTRACT = OPTIONS | {"fastmath": {"contract"}}  # the range reduction must not be reordered
+teach(torch.exp, lambda x: bare(_exp32 if x == types.float32 else _exp64), CONTRACT, like=_exp64)
 _NAMES: dict[Any, Callable[..., Any]] = {
     torch.abs: lambda x: abs(x),
     torch.log: lambda x: math.log(x),
@@ -55,5 +54,5 @@ _NAMES: dict[Any, Callable[..., Any]] = {
     torch.clamp_min: lambda x, y: max(x, y),
     torch.clamp_max: lambda x, y: min(x, y),
 }
-for _name, _text in _NAMES.items():
-    overload(_name, jit_options=OPTIONS)(chooser(_text, lambda *args, text=_text: text))
+for _name, _scalar in _NAMES.items():
+    teach(_name, lambda *args, scalar=_scalar: scalar, OPTIONS, like=_scalar)

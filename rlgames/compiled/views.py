@@ -2,23 +2,16 @@
 
 numba counts references, with an atomic instruction each, whenever an array is passed on or read from a tuple. An agent
 is a tuple of a dozen arrays that goes through ten methods per move: counting took a third of the time of training. The
-arguments of an entry point outlive its call, so it may work on ``borrowed`` ones.
+arguments of an entry point outlive its call, so it may work on ``borrowed`` ones, see ``tuples``.
 """
 
-from typing import Any, TypeVar
+from typing import Any
 
 from numba import types
-from numba.extending import intrinsic, models, overload, register_model
+from numba.extending import intrinsic, models, register_model
 
-T = TypeVar("T")
-
-
-def borrowed(owner: T) -> T:
-    """``owner``, an array or a NamedTuple of such and others, without references to its memory.
-
-    For the first line of entry points: the owner must outlive what is done with the result. In Python nothing happens.
-    """
-    return owner
+from rlgames.compiled.bridge import teach
+from rlgames.compiled.tuples import borrowed
 
 
 class View(types.Array):  # type: ignore[misc]
@@ -66,4 +59,4 @@ def _borrow(_context: Any, owner: Any) -> Any:
     return _viewed(owner)(owner), code
 
 
-overload(borrowed)(lambda owner: lambda owner: _borrow(owner))
+teach(borrowed, lambda owner: lambda owner: _borrow(owner), {})

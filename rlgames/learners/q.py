@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import compilable
-from rlgames.compiled.views import borrowed
+from rlgames.compiled import borrowed, compilable
 from rlgames.episodes import Episodes
 from rlgames.learners.q_table import QTable, TableAgent
 from rlgames.policy import boltzmann, draw_index

@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import compilable
-from rlgames.compiled.views import borrowed
+from rlgames.compiled import borrowed, compilable
 from rlgames.episodes import Episodes
 from rlgames.policy import afterstate_values, best_move, random_move, value_after
 from rlgames.schedules import Constant, Numbers, Schedule

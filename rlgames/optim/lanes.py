@@ -1,6 +1,7 @@
-"""The compiled side of step-size rules: their hyper-parameters carry them, so that compiled code finds a rule by type.
+"""The compiled side of step-size rules: one weight after the other, by the same formulas that torch applies to tensors.
 
 Lanes are what compiled code works on: row 0 the weights, then the fields of the state; a column per eligible weight.
+The hyper-parameters carry the formulas of their rule as methods, so that compiled code finds a rule by a type.
 """
 
 import inspect
@@ -8,100 +9,115 @@ from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
 
-from numba import types
+import numpy as np
+import numpy.typing as npt
 
-from rlgames.compiled import bridge, check_names, full_name, single_precision
-from rlgames.optim.transition import transition
+from rlgames.compiled import added, compilable, divided, filled, full_name, pack, single_precision, unpack, value
+from rlgames.optim.transition import Transition
 
-_SIGNATURES: dict[str, Callable[..., Any]] = {  # of a rule; in single precision there is a "single_..." of each as well
-    "update": lambda p, w, s, t: None,
-    "total": lambda p, w, s, t: None,
-    "adapt": lambda p, s, t: None,
-    "step_size": lambda p, s: None,
-}
+Floats = npt.NDArray[np.floating[Any]]
+
+FORMULAS = ("update", "total", "adapt", "step_size")  # of a rule, see ``StepSize``
 
 
-def params_class(rule: Any, has_total: bool) -> type:
+@compilable
+def update(p: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -> None:
+    """Apply the rule with hyper-parameters ``p`` to the first ``n`` lanes; ``memory`` knows their x and traces."""
+    for j in range(memory.kept(), n):
+        p.forget(lanes, j)
+    total = p.sum_total(lanes, memory, n, delta, slope)
+    for j in range(n):
+        w, s = p.update(lanes[0, j], p.load(lanes, j), transition(memory, j, delta, slope, total))
+        lanes[0, j] = w
+        pack(s, lanes, j)
+
+
+@compilable
+def transition(memory: Any, j: int, delta: Any, slope: Any, total: Any) -> Transition:
+    """What lane ``j`` is told."""
+    x_next = entry(memory.x_next, j, delta * 0)
+    return Transition(delta, slope, memory.x[j], memory.e[j], x_next, memory.decay, total)
+
+
+@compilable
+def entry(values: Any, j: int, otherwise: Any) -> Any:
+    """``values[j]``, or ``otherwise`` where there are no values."""
+    if values is None:
+        return otherwise
+    return values[j]
+
+
+def params_class(rule: Any, has_total: bool, single: bool = False) -> type:
     """NamedTuple of the hyper-parameters of ``rule``, from its constructor, whose methods are the rule's functions.
 
     Args:
         rule: the class.
         has_total: whether it sums over the eligible weights.
+        single: whether compiled code uses it with weights of single precision.
     """
     names = [name for name in inspect.signature(rule.__init__).parameters if name not in ("self", "params", "hyper")]
     cls: Any = namedtuple("Params", (*names, *rule.shared))  # type: ignore[misc]
-    cls.__module__, cls.__qualname__ = rule.__module__, f"{rule.__qualname__}.Params"
-    for fields in filter(None, (cls, rule.State, rule.Sums)):
-        full_name(fields)
-        check_names(fields)
-    for name in _SIGNATURES:
-        setattr(cls, name, getattr(rule, name))
-        setattr(cls, f"single_{name}", single_precision(getattr(rule, name)))
-    for name, function in _access(cls, rule, has_total).items():
+    cls.__module__, cls.__qualname__ = rule.__module__, f"{rule.__qualname__}.Params{32 if single else ''}"
+    for name in FORMULAS:
+        formula = getattr(rule, name)
+        setattr(cls, name, single_precision(formula) if single else formula)
+    methods = _access(rule.State, rule.transient) | {"sum_total": _summing(rule.Sums, has_total)}
+    for name, function in methods.items():
         setattr(cls, name, function)
-    return cls
+    for fields in filter(None, (rule.State, rule.Sums)):
+        full_name(fields)
+    return value(cls)
 
 
-def _access(params: Any, rule: Any, has_total: bool) -> dict[str, Callable[..., Any]]:
-    """Functions between lanes and tuples.
+def _access(state: type, transient: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
+    """Methods of hyper-parameters that move a NamedTuple ``state``, ``transient`` being what it may forget.
 
-    Compiled code cannot loop over the fields of a NamedTuple, so their text is made here.
+    The number of its fields is a constant for the compiler, which unrolls the loops.
     """
-    fields = list(enumerate(rule.State._fields))
-    parts = [f"part.{name}" for name in rule.Sums._fields] if rule.Sums else ["part"] if has_total else []
-    sums = ", ".join(f"sum{k}" for k, _ in enumerate(parts))
-    text = f"""
-def load(self, lanes, j):
-    return State({", ".join(f"lanes[{k + 1}, j]" for k, _ in fields)})
-def store(self, lanes, j, w, s):
-    lanes[0, j] = w
-    {"; ".join(f"lanes[{k + 1}, j] = s.{name}" for k, name in fields) or "pass"}
-def gather(self, state, row, lanes, j):
-    {"; ".join(f"lanes[{k + 1}, j] = state[row, {k}]" for k, _ in fields) or "pass"}
-def scatter(self, lanes, j, state, row):
-    {"; ".join(f"state[row, {k}] = lanes[{k + 1}, j]" for k, _ in fields) or "pass"}
-def forget(self, lanes, j):
-    {"; ".join(f"lanes[{k + 1}, j] = 0" for k, name in fields if name in rule.transient) or "pass"}
-def with_lr(self, lr):
-    return Params({", ".join("lr" if name == "lr" else f"self.{name}" for name in params._fields)})
-def sum_total(self, lanes, memory, n, delta, slope):
-    zero = delta * 0
-"""
-    if parts:  # a weight that fills x lanes counts once
-        text += f"""
-    {"; ".join(f"sum{k} = zero" for k, _ in enumerate(parts))}
-    for j in range(n):
-        part = self.total(lanes[0, j], self.load(lanes, j), transition(memory, j, delta, slope, zero))
-        {"; ".join(f"sum{k} += {part} if memory.distinct else {part} / memory.x[j]" for k, part in enumerate(parts))}
-    return {f"Sums({sums})" if rule.Sums else sums}
-"""
-    else:
-        text += "    return zero\n"
-    scope: dict[str, Any] = {"State": rule.State, "Sums": rule.Sums, "Params": params, "transition": transition}
-    exec(text, scope)
-    return {name: scope[name] for name in _LANES}
+    names = state._fields  # type: ignore[attr-defined]
+    n, rows = len(names), np.array([1 + names.index(name) for name in transient], np.int64)
+
+    def load(self: Any, lanes: Floats, j: int) -> Any:
+        return unpack(state, lanes, j)
+
+    def gather(self: Any, memory: Floats, row: int, lanes: Floats, j: int) -> None:
+        for k in range(n):
+            lanes[k + 1, j] = memory[row, k]
+
+    def scatter(self: Any, lanes: Floats, j: int, memory: Floats, row: int) -> None:
+        for k in range(n):
+            memory[row, k] = lanes[k + 1, j]
+
+    def forget(self: Any, lanes: Floats, j: int) -> None:
+        for k in rows:
+            lanes[k, j] = 0
+
+    return {"load": load, "gather": gather, "scatter": scatter, "forget": forget}
 
 
-_LANES: dict[str, Callable[..., Any]] = {
-    "load": lambda self, lanes, j: None,
-    "store": lambda self, lanes, j, w, s: None,
-    "gather": lambda self, state, row, lanes, j: None,
-    "scatter": lambda self, lanes, j, state, row: None,
-    "forget": lambda self, lanes, j: None,
-    "with_lr": lambda self, lr: None,
-    "sum_total": lambda self, lanes, memory, n, delta, slope: None,
-}
+# ---- sums over the lanes of what the rule's ``total`` returns; a weight that fills x lanes counts once
 
 
-def _by_precision(name: str) -> Callable[..., Any]:
-    def choose(self: Any, *args: Any) -> Any:
-        single = self[self.fields.index("lr")] == types.float32
-        return getattr(self.instance_class, f"single_{name}" if single else name, None)
+def _summing(sums: Any, has_total: bool) -> Callable[..., Any]:
+    """The method of hyper-parameters that sums: nothing, numbers, or the fields of NamedTuples ``sums``."""
 
-    return choose
+    def nothing(self: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -> Any:
+        return delta * 0
 
+    def numbers(self: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -> Any:
+        zero = delta * 0
+        total = zero
+        for j in range(n):
+            part = self.total(lanes[0, j], self.load(lanes, j), transition(memory, j, delta, slope, zero))
+            total += part if memory.distinct else part / memory.x[j]
+        return total
 
-for _name, _signature in _SIGNATURES.items():
-    bridge(_name, _signature, _by_precision(_name))
-for _name, _signature in _LANES.items():
-    bridge(_name, _signature, lambda self, *args, name=_name: getattr(self.instance_class, name, None))
+    def fields(self: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -> Any:
+        zero = delta * 0
+        total = filled(sums, zero)
+        for j in range(n):
+            part = self.total(lanes[0, j], self.load(lanes, j), transition(memory, j, delta, slope, zero))
+            total = added(total, part if memory.distinct else divided(part, memory.x[j]))
+        return total
+
+    return fields if sums else numbers if has_total else nothing

@@ -20,7 +20,6 @@ from typing import Any, ClassVar, NamedTuple, overload
 import torch
 from torch import Tensor
 
-from rlgames.compiled.cache import depends_on
 from rlgames.optim.eligible import eligible
 from rlgames.optim.lanes import params_class
 from rlgames.optim.transition import Transition as Transition
@@ -52,6 +51,7 @@ class StepSize(torch.optim.Optimizer):
         State: NamedTuple of what the rule remembers per weight; its fields name the tensors in ``optimizer.state``.
         Sums: NamedTuple of what ``total`` returns, of rules with several sums.
         Params: NamedTuple of the hyper-parameters, made from the constructor, then the ``shared`` numbers.
+        Params32: the same for compiled code in single precision.
         shared: names of numbers that all weights of a parameter group share. They start at 0; in ``p`` each is an array
             without axes, kept in the state of the group's first parameter: ``p.name[()]`` reads it and may be assigned.
         units: output units for which the rule is derived.
@@ -66,6 +66,7 @@ class StepSize(torch.optim.Optimizer):
     State: ClassVar[type] = NoState
     Sums: ClassVar[type | None] = None
     Params: ClassVar[type]
+    Params32: ClassVar[type]
     shared: ClassVar[tuple[str, ...]] = ()
     units: ClassVar[tuple[str, ...]] = ("identity", "tanh", "sigmoid")
     cross_entropy: ClassVar[bool] = False
@@ -76,8 +77,8 @@ class StepSize(torch.optim.Optimizer):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.Params = params_class(cls, cls.total is not StepSize.total)
-        depends_on(cls)
+        has_total = cls.total is not StepSize.total
+        cls.Params, cls.Params32 = params_class(cls, has_total), params_class(cls, has_total, single=True)
 
     def __init__(self, params: Iterable[Any], **hyper: float) -> None:
         super().__init__(params, hyper)

@@ -2,8 +2,6 @@
 
 from typing import Any, NamedTuple
 
-from rlgames.compiled import compilable
-
 
 class Transition(NamedTuple):
     """What one step of learning tells a weight.
@@ -27,18 +25,3 @@ class Transition(NamedTuple):
     x_next: Any
     decay: Any
     sum: Any
-
-
-@compilable
-def transition(memory: Any, j: int, delta: Any, slope: Any, total: Any) -> Transition:
-    """What lane ``j`` of compiled code's ``memory`` is told."""
-    x_next = entry(memory.x_next, j, delta * 0)
-    return Transition(delta, slope, memory.x[j], memory.e[j], x_next, memory.decay, total)
-
-
-@compilable
-def entry(values: Any, j: int, otherwise: Any) -> Any:
-    """``values[j]``, or ``otherwise`` where there are no values."""
-    if values is None:
-        return otherwise
-    return values[j]

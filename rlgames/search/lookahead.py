@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rlgames.compiled import compilable
-from rlgames.compiled.views import borrowed
+from rlgames.compiled import borrowed, compilable
 from rlgames.policy import TOLERANCE, put_safe_first
 
 WIN = 1e6  # a win after n plies scores WIN - n, far above any sum of weights; a draw 0, as the sum of the value 0

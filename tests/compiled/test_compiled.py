@@ -14,9 +14,8 @@ import pytest
 import torch
 
 from rlgames.agents import Eager, Fused
-from rlgames.compiled import compile_function, single_precision
+from rlgames.compiled import borrowed, compile_function, single_precision
 from rlgames.compiled.cache import _writable_folder
-from rlgames.compiled.views import borrowed
 from rlgames.features.ntuples import NTuples
 from rlgames.games import connect4, tictactoe
 from rlgames.learners.td import TD, play_games
