@@ -18,7 +18,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,10 +100,11 @@ class Side:
 
     def seconds(self) -> float:
         """Wait for the end of the turn; the CPU-seconds that it took."""
-        answer = self._process.stdout.readline()
-        if not answer:
-            sys.exit(f"{self._name}: the process stopped; it says why above")
-        return float(answer)
+        answer = self._process.stdout.readline().strip()
+        try:
+            return float(answer)
+        except ValueError:
+            sys.exit(f"{self._name}: {answer or 'the process stopped'}")
 
     def turn(self) -> float:
         """Learn for a turn; the CPU-seconds that it took."""
@@ -114,7 +114,10 @@ class Side:
 
 
 def serve(rule: str, words: list[str], games: int) -> None:
-    """What the process of a side does: a turn to compile and warm up, and one for every line that it reads."""
+    """What the process of a side does: a turn to compile and warm up, and one for every line that it reads.
+
+    It answers with seconds, or with an error.
+    """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # before torch counts the cores
     answers, sys.stdout = sys.stdout, sys.stderr  # what others print is no answer
@@ -129,7 +132,7 @@ def serve(rule: str, words: list[str], games: int) -> None:
             if not sys.stdin.readline():
                 return
     except Exception as error:  # whatever the code of that revision raises
-        sys.exit("".join(traceback.format_exception_only(error)).strip())
+        print(f"{type(error).__name__}: {error}".splitlines()[0], file=answers, flush=True)
 
 
 def ratios(there: Path, cache: Path, rule: str, words: list[str], games: int, turns: int) -> list[float]:
