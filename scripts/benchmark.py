@@ -6,6 +6,8 @@ machine does.
 
 With ``--engine batched`` (and ``--device cuda``) batch by batch instead: games and moves per second, memory, and what
 share of the time each phase of a step takes (``scripts/batched_speed.py``).
+
+With ``--against REVISION`` the ratio of this tree's speed to that of another revision (``scripts/against.py``).
 """
 
 import argparse
@@ -14,6 +16,7 @@ import sys
 import time
 from typing import Any
 
+import against
 import numpy as np
 from batched_speed import BATCHES
 from batched_speed import main as batched
@@ -23,11 +26,12 @@ from rich.table import Table
 from rlgames.build import load
 from rlgames.training.assemble import assemble
 
+RULES = "tdl,tcl_exp"
 COLUMNS = ("rule", "games_per_cpu_second", "moves_per_cpu_second", "ratio", "best_turn", "moves_per_game")
 
 
 class Runner:
-    """One rule, learning from nothing."""
+    """One rule, learning from nothing; ``against.py`` uses those of older revisions too."""
 
     def __init__(self, rule: str, words: list[str]) -> None:
         cfg = load(f"optimizer={rule}", *words)
@@ -53,7 +57,10 @@ class Runner:
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rules", default="tdl,tcl_exp", help="names of files in conf/optimizer, with commas")
+    parser.add_argument("--against", metavar="REVISION", help="compare with this revision, such as main or HEAD")
+    parser.add_argument(
+        "--rules", help=f"names of files in conf/optimizer, with commas ({RULES}; with --against {against.RULES})"
+    )
     parser.add_argument("--games", type=int, default=100_000, help="games per rule (default 100000)")
     parser.add_argument("--turn", type=int, default=1000, help="games per turn (default 1000)")
     parser.add_argument("--csv", help="write the table to this file too")
@@ -62,11 +69,18 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="of --engine batched")
     parser.add_argument("--batches", default=",".join(map(str, BATCHES)), help="of --engine batched")
     args = parser.parse_args()
-    if args.engine == "batched":
-        batched(args.rules.split(","), [int(n) for n in args.batches.split(",")], args.device, args.words, args.csv)
+    rules = (args.rules or (against.RULES if args.against else RULES)).split(",")
+    turns = range(0, args.games, args.turn)
+    if args.against:
+        if args.engine == "batched":
+            parser.error("--against compares --engine single only")
+        against.main(args.against, rules, args.turn, len(turns), args.words, args.csv)
         return
-    runners = [Runner(rule, args.words) for rule in args.rules.split(",")]
-    for _ in range(0, args.games, args.turn):
+    if args.engine == "batched":
+        batched(rules, [int(n) for n in args.batches.split(",")], args.device, args.words, args.csv)
+        return
+    runners = [Runner(rule, args.words) for rule in rules]
+    for _ in turns:
         for runner in runners:
             runner.turn(args.turn)
     base = runners[0].games / runners[0].seconds
