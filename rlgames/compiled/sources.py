@@ -14,15 +14,15 @@ import inspect
 import site
 import sys
 import sysconfig
-import time
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
-_BEGIN = time.time()
+_BEGIN = datetime.now()  # a plain number would count as a constant of this very module, see ``_values``
 
 
 class ChangedError(Exception):
@@ -37,11 +37,12 @@ def fingerprint(roots: Iterable[Any]) -> bytes:
     """
     digest = hashlib.sha256()
     modules: dict[str, ModuleType] = {}
+    _follow(sys.modules[__package__], modules)  # what torch's names, say, mean to the compiler
     for root in roots:
         for part in _live(root, set()):
             digest.update(part)
         _follow(sys.modules.get(root.__module__), modules)
-    for name in sorted(modules):
+    for name in sorted(name for name, module in modules.items() if _file(module)):
         digest.update(name.encode() + _source(modules[name]))
         for part in _values(modules[name]):
             digest.update(part)
@@ -50,7 +51,7 @@ def fingerprint(roots: Iterable[Any]) -> bytes:
 
 def _follow(module: ModuleType | None, found: dict[str, ModuleType]) -> None:
     """Add ``module`` to ``found``, and the modules of all functions, classes and modules that stand in it."""
-    if module is None or module.__name__ in found or _file(module) is None:
+    if module is None or module.__name__ in found or _place(module) is None:
         return
     found[module.__name__] = module
     family = module.__name__.partition(".")[0]
@@ -67,6 +68,11 @@ def _file(module: ModuleType) -> str | None:
     return file if file and file.endswith(".py") else None
 
 
+def _place(module: ModuleType) -> str | None:
+    """The source file of ``module``, or the folder of a package without one; None for what was never in a file."""
+    return _file(module) or next(iter(getattr(module, "__path__", ())), None)
+
+
 @functools.cache
 def _libraries() -> tuple[Path, ...]:
     paths = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
@@ -75,8 +81,8 @@ def _libraries() -> tuple[Path, ...]:
 
 def _is_library(module: ModuleType) -> bool:
     """Whether ``module`` was installed, or is of Python itself: its version counts, not its text."""
-    file = _file(module)
-    return file is None or _is_installed(file)
+    place = _place(module)
+    return place is None or _is_installed(place)
 
 
 @functools.cache
@@ -91,7 +97,7 @@ def _source(module: ModuleType) -> bytes:
         stat = file.stat()
     except OSError as error:
         raise ChangedError from error
-    if stat.st_mtime > _BEGIN:
+    if stat.st_mtime > _BEGIN.timestamp():
         raise ChangedError
     return _tree(str(file), stat.st_mtime_ns, stat.st_size)
 
@@ -120,7 +126,7 @@ def _values(module: ModuleType) -> Iterator[bytes]:
     names = {name for value in own for function in _functions(value) for name in _names(function.__code__)}
     for name in sorted(names & vars(module).keys()):
         plain = _plain(vars(module)[name])
-        if plain is not None:
+        if plain is not None and not name.startswith("__"):
             yield name.encode() + plain
 
 

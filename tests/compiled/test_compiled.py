@@ -1,11 +1,6 @@
-"""Compilation: the disk cache, torch names in compiled code, precision, and checks of the compiler's own."""
+"""Compiled code: torch names, precision, types that look alike, borrowed arrays."""
 
-import json
-import os
-import subprocess
 import sys
-import time
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numba
@@ -15,14 +10,12 @@ import torch
 
 from rlgames.agents import Eager, Fused
 from rlgames.compiled import borrowed, compile_function, single_precision
-from rlgames.compiled.cache import _writable_folder
+from rlgames.compiled.bridge import OPTIONS
 from rlgames.features.ntuples import NTuples
 from rlgames.games import connect4, tictactoe
-from rlgames.learners.td import TD, play_games
+from rlgames.learners.td import TD
 from rlgames.networks.table import ValueNetwork
-from rlgames.optim import TCLEXP, TDL
 from rlgames.schedules import Constant
-from tests.support import PROJECT
 
 GAME = tictactoe.TicTacToe()
 
@@ -38,112 +31,6 @@ def trained(agent, games=20):
     if isinstance(agent, Fused):
         agent.store()
     return agent.network.embedding.weight.detach()[:, 0]
-
-
-def process(text, **environment):
-    """Run ``text`` in a new process; what it prints as JSON."""
-    env = {**os.environ, "PYTHONPATH": str(PROJECT), **environment}
-    env = {name: value for name, value in env.items() if value is not None}
-    done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, env=env, cwd=PROJECT, timeout=240
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-TRAIN = """
-import json, test_compiled as t
-weights = t.trained(t.agent_of(t.TCLEXP))
-print(json.dumps([weights.tolist(), *t.cache_counts(t.play_games), t.cache_path(t.play_games)]))
-"""
-CHOOSE = """
-import json, numpy as np
-from rlgames.compiled import compile_function
-from rlgames.games.tictactoe import TicTacToe
-from rlgames.policy import random_move
-compiled = compile_function(random_move)
-moves = [int(compiled(TicTacToe().board, np.empty(9, np.int64), np.random.default_rng(seed))) for seed in range(5)]
-stats = compiled.stats
-print(json.dumps([moves, str(stats.cache_path), sum(stats.cache_hits.values()), sum(stats.cache_misses.values())]))
-"""
-
-
-def cache_counts(text):
-    """How often machine code of ``text`` came from the disk, and how often not."""
-    stats = compile_function(text).stats
-    return sum(stats.cache_hits.values()), sum(stats.cache_misses.values())
-
-
-def cache_path(text):
-    """Where machine code of ``text`` is kept."""
-    return str(compile_function(text).stats.cache_path)
-
-
-@pytest.fixture(scope="module")
-def moves():
-    """What CHOOSE should choose."""
-    return [int(compile_function(tictactoe_move)(GAME.board, np.random.default_rng(seed))) for seed in range(5)]
-
-
-def tictactoe_move(board, rng):
-    legal = board.moves()
-    return legal[int(rng.random() * len(legal))]
-
-
-# ---- disk cache
-
-
-def test_a_second_process_finds_the_compiled_code():
-    here = trained(agent_of(TCLEXP))
-    weights, hits, misses, _ = process(TRAIN)
-    assert (hits, misses) == (1, 0)
-    assert torch.equal(torch.tensor(weights, dtype=torch.float64), here)
-
-
-@pytest.mark.thorough
-def test_the_cache_goes_where_it_is_told_and_is_shared(tmp_path, moves):
-    chosen, path, *counts = process(CHOOSE, NUMBA_CACHE_DIR=str(tmp_path / "a b"))
-    assert chosen == moves
-    assert Path(path).is_relative_to(tmp_path / "a b")
-    assert counts == [0, 1]
-    assert process(CHOOSE, NUMBA_CACHE_DIR=str(tmp_path / "a b"))[2:] == [1, 0]
-
-
-@pytest.mark.parametrize(
-    "variables",
-    [("NUMBA_CACHE_DIR",), pytest.param(("HOME", "XDG_CACHE_HOME", "TMPDIR"), marks=pytest.mark.thorough)],
-)
-def test_without_a_folder_to_write_in_it_works_too(tmp_path, moves, variables):
-    """A file in place of the folder: also the administrator cannot write below it."""
-    (tmp_path / "file").touch()
-    without = {"NUMBA_CACHE_DIR": None, **dict.fromkeys(variables, str(tmp_path / "file" / "folder"))}
-    chosen, path, *_ = process(CHOOSE, **without)
-    assert chosen == moves
-    assert not Path(path).is_relative_to(tmp_path)
-
-
-def test_code_of_sources_long_gone_is_removed_when_there_is_new_code(tmp_path, monkeypatch):
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    names = {"used again": "a" * 16, "long gone": "b" * 16, "young": "c" * 16, "not ours": "results"}
-    for kind, name in names.items():
-        (tmp_path / name / "part").mkdir(parents=True)
-        last_use = time.time() - 86_400 * (29 if kind == "young" else 31)
-        os.utime(tmp_path / name, (last_use, last_use))
-    make = _writable_folder.__wrapped__
-    make(names["used again"])
-    assert {folder.name for folder in tmp_path.iterdir()} == set(names.values())
-    make("d" * 16)
-    assert {folder.name for folder in tmp_path.iterdir()} == {*names.values(), "d" * 16} - {names["long gone"]}
-
-
-@pytest.mark.slow
-def test_processes_that_compile_at_once_do_not_disturb_one_another(tmp_path, moves):
-    env = {**os.environ, "PYTHONPATH": str(PROJECT), "NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-c", CHOOSE]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) for _ in range(6)]
-    outputs = [p.communicate(timeout=280)[0] for p in processes]
-    assert [json.loads(output)[0] for output in outputs] == [moves] * 6
-    assert process(CHOOSE, NUMBA_CACHE_DIR=str(tmp_path))[2:] == [1, 0]
 
 
 # ---- torch in compiled code
@@ -293,21 +180,7 @@ def test_boards_of_the_same_fields_are_not_confused():
         assert ours[2] == theirs[2]
 
 
-# ---- the compiler's own checks
-
-
-@pytest.mark.slow
-def test_with_bounds_checks_the_result_is_the_same_and_the_code_kept_apart():
-    weights, *_, path = process(TRAIN, NUMBA_BOUNDSCHECK="1")
-    np.testing.assert_allclose(weights, trained(agent_of(TCLEXP)).numpy(), rtol=0, atol=1e-12)
-    assert path != cache_path(play_games)
-
-
-def test_without_compiler_the_result_is_the_same():
-    """Only rules without torch names: torch's functions take tensors, and compiled agents hold single numbers."""
-    text = "import json, test_compiled as t; print(json.dumps(t.trained(t.agent_of(t.TDL)).tolist()))"
-    plain = trained(agent_of(TDL, Eager)).numpy()
-    np.testing.assert_allclose(process(text, NUMBA_DISABLE_JIT="1"), plain, rtol=0, atol=1e-12)
+# ---- borrowed arrays
 
 
 class Shelf(NamedTuple):
@@ -329,7 +202,7 @@ def scale(shelf, count):
 
 
 def test_borrowed_arrays_are_the_same_memory_and_count_no_references():
-    compiled, results = compile_function(scale), []
+    compiled, results = numba.njit(**OPTIONS)(scale), []  # not from the disk, whose code cannot be inspected
     for run in (scale, compiled):
         inner = Shelf(np.zeros((2, 3), np.float32), 0, 0)
         shelf = Shelf(np.arange(5.0), inner, 10)
