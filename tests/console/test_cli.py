@@ -10,6 +10,7 @@ import pytest
 from rlgames import evaluate as evaluate_module
 from rlgames import train as train_module
 from rlgames.console import cli
+from rlgames.training import assemble as assembling
 from tests.support import QUICK
 
 
@@ -143,7 +144,7 @@ def test_a_bug_shows_its_traceback(cli_run, monkeypatch):
     def buggy(*_):
         return [][1]
 
-    monkeypatch.setattr(train_module, "assemble", buggy)
+    monkeypatch.setattr(assembling, "assemble", buggy)
     status, _, err = cli_run(*QUICK)
     assert status == 1
     assert "Traceback" in err
@@ -151,7 +152,7 @@ def test_a_bug_shows_its_traceback(cli_run, monkeypatch):
 
 
 def test_a_value_error_nobody_meant_shows_its_traceback(cli_run, monkeypatch):
-    monkeypatch.setattr(train_module, "assemble", lambda *_: int("x"))
+    monkeypatch.setattr(assembling, "assemble", lambda *_: int("x"))
     assert "Traceback" in cli_run(*QUICK)[2]
 
 

@@ -23,20 +23,20 @@ from rlgames.search.plain import search
 
 
 class Cells(nn.Module):
-    """A network of two layers over the stones of the board."""
+    """A network of two layers over the stones of the board, in double precision: batches add in another order."""
 
     def __init__(self, game):
         super().__init__()
         torch.manual_seed(1)
         self.game = game
-        self.layers = nn.Sequential(nn.Linear(game.n_cells, 8), nn.Tanh(), nn.Linear(8, 1), nn.Tanh())
+        self.layers = nn.Sequential(nn.Linear(game.n_cells, 8), nn.Tanh(), nn.Linear(8, 1), nn.Tanh()).double()
         self.batches = []
 
     def forward(self, boards):
         self.batches.append(len(boards))
         stones = np.stack([self.game.cells(board).ravel() for board in boards])
         with torch.no_grad():
-            return self.layers(torch.from_numpy(stones).float()).squeeze(1)
+            return self.layers(torch.from_numpy(stones).double()).squeeze(1)
 
 
 def zeros(boards):
