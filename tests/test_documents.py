@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,13 @@ def test_the_example_of_the_readme_runs():
     names = {}
     exec(code, names)
     assert names["optimizer"].state
+
+
+def test_one_weight_goes_the_way_that_the_page_says(capsys):
+    page = text("docs/compiled.md")
+    code, shown = re.search(r"```python\n(.*?)```\n\n((?:    [^\n]*\n)+)", page, re.DOTALL).groups()
+    exec(code, {})
+    assert capsys.readouterr().out == textwrap.dedent(shown)
 
 
 @pytest.fixture(scope="module")
