@@ -111,7 +111,7 @@ class Opponent:
         return thoughts.best if self.greedy else thoughts.moves[draw_index(np.array(thoughts.probabilities), self.rng)]
 
 
-class Table:
+class Desk:
     """A person and the agent at a board; reads from stdin and prints.
 
     Args:
@@ -237,10 +237,10 @@ def watch(game: Any, first: Any, second: Any, seed: int) -> None:
     """Show a match between two of ``rlgames.lineup.Seat``."""
     import numpy as np
 
-    from rlgames.evaluation.matches import play
+    from rlgames.evaluation.matches import play_match
 
     board = game.board
-    moves, _ = play(first.player, second.player, board, np.random.default_rng(seed))
+    moves, _ = play_match(first.player, second.player, board, np.random.default_rng(seed))
     print(f"\n{picture(game, board, colour=colours())}")
     for move in moves:
         seat, before, board = first if board.player() > 0 else second, board, board.play(move)
@@ -284,7 +284,7 @@ def play(cfg: DictConfig) -> None:
     print(f"{game.name}: an agent ({agent.description}), {path}. Type a move, or {', '.join(COMMANDS)}.")
     side = ask_side() if cfg.side is None else SIDES[cfg.side]
     if side is not None:
-        Table(game, opponent, side, cfg.show).play()
+        Desk(game, opponent, side, cfg.show).play()
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="play")

@@ -101,12 +101,12 @@ def tournament(
 
 def _boards(board: Any, plies: int) -> Meeting:
     """Two games from an opening on, as results of the first player."""
-    from rlgames.evaluation.matches import play
+    from rlgames.evaluation.matches import play_match
 
     def meet(first: Any, second: Any, rng: Any) -> Iterator[int]:
         start = opening(board, plies, rng)
-        yield play(first, second, start, rng)[1].winner()
-        yield -play(second, first, start, rng)[1].winner()
+        yield play_match(first, second, start, rng)[1].winner()
+        yield -play_match(second, first, start, rng)[1].winner()
 
     return meet
 

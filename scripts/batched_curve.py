@@ -42,7 +42,7 @@ def learn(batch: int, args: argparse.Namespace, writer, file) -> None:
     while (cpu if args.cpu else seconds) < args.seconds:
         begin, cpu_begin, until = time.perf_counter(), time.process_time(), clock() + args.every
         while clock() < until:
-            episodes = player.learner.play(player.agent, games, max(10, batch), lr, rng)
+            episodes = player.learner.train(player.agent, games, max(10, batch), lr, rng)
             games, moves = games + episodes.games, moves + episodes.plies
         seconds, cpu = seconds + time.perf_counter() - begin, cpu + time.process_time() - cpu_begin
         player.agent.store()

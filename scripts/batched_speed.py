@@ -72,7 +72,7 @@ def measure(rule: str, batch: int, device: str, words: list[str]) -> tuple[Any, 
     cuda = where.type == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats()
-    player.learner.play(player.agent, 0, 0, float(player.optimizer.defaults["lr"]), np.random.default_rng(0))
+    player.learner.train(player.agent, 0, 0, float(player.optimizer.defaults["lr"]), np.random.default_rng(0))
     steps(player, epsilon, 40, SECONDS / 2)  # games come apart, memory is taken
     before = player.learner.played().games
     (begin, cpu_begin), n = now(where), steps(player, epsilon, 10**9, SECONDS)

@@ -41,7 +41,7 @@ class Runner:
         self._learn(0)  # compiles
 
     def _learn(self, games: int) -> Any:
-        return self.player.learner.play(self.player.agent, self.games, games, self.lr, self.rng)
+        return self.player.learner.train(self.player.agent, self.games, games, self.lr, self.rng)
 
     def turn(self, games: int) -> None:
         """Learn from ``games`` games and take the time."""

@@ -37,9 +37,9 @@ def measure(evaluation, words, seeds):
     for cfg.seed in range(seeds):
         learner = build(cfg, "learner", game=evaluation.game)
         agent, rng = learner.agent("fused"), np.random.default_rng(cfg.seed)
-        learner.play(agent, 0, 0, 1.0, rng)  # compiles
+        learner.train(agent, 0, 0, 1.0, rng)  # compiles
         begin = time.process_time()
-        learner.play(agent, 0, cfg.games, 1.0, rng)
+        learner.train(agent, 0, cfg.games, 1.0, rng)
         games, seconds = games + cfg.games, seconds + time.process_time() - begin
         row = evaluation.records(GreedyPlayer(agent), rng)
         rows.append([row[name] for name in FIGURES])

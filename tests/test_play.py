@@ -12,7 +12,7 @@ from rlgames.console.terminal import picture
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.lineup import newest_run
-from rlgames.play import Opponent, Table, Thoughts, ask_side, perfect_hint, play
+from rlgames.play import Desk, Opponent, Thoughts, ask_side, perfect_hint, play
 from rlgames.train import train
 from rlgames.training.assemble import assemble
 
@@ -37,7 +37,7 @@ def table(monkeypatch, capsys):
             return word
 
         monkeypatch.setattr("builtins.input", read)
-        desk = Table(GAMES[name], Opponent(assemble(load(*WORDS[name]))), human)
+        desk = Desk(GAMES[name], Opponent(assemble(load(*WORDS[name]))), human)
         desk.play()
         return desk.boards, capsys.readouterr().out
 
@@ -72,7 +72,7 @@ def test_the_stone_falls_where_the_label_says(table):
 
 def test_a_full_column_is_asked_again_and_the_agent_waits():
     game = GAMES["connect4"]
-    desk = Table(game, Opponent(assemble(load(*WORDS["connect4"]))), 1)
+    desk = Desk(game, Opponent(assemble(load(*WORDS["connect4"]))), 1)
     desk.boards = [game.play("333333")]
     assert not desk._do("3")
     assert len(desk.boards) == 1
@@ -110,7 +110,7 @@ def test_end_of_a_game_and_new_game(table):
         def move(self, board):
             return int(board.moves()[-1])
 
-    desk = Table(GAMES["tictactoe"], Lamb(assemble(load(*WORDS["tictactoe"]))), 1)
+    desk = Desk(GAMES["tictactoe"], Lamb(assemble(load(*WORDS["tictactoe"]))), 1)
     for word in ("1", "2"):
         assert desk._do(word)
         desk.boards.append(desk.boards[-1].play(desk.opponent.move(desk.boards[-1])))

@@ -108,12 +108,12 @@ class Batched:
         """The network's tensors were changed by others, for the agent for one board; learning does not see it."""
         self._player = None
 
-    def run(self, text: Callable[..., Any], *args: Any) -> Any:
-        """Call ``text(agent, *args)`` with an agent for one board at a time that knows what was stored last."""
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(agent, *args)`` with an agent for one board at a time that knows what was stored last."""
         if self._player is None:
             engine = Fused if isinstance(self._original, StepSize) else Eager
             self._player = engine(self.network, self._original)
-        return self._player.run(text, *args)
+        return self._player.run(function, *args)
 
     def check_room(self, batch: int) -> None:
         """Refuse a ``batch`` that does not fit into the memory of the device.

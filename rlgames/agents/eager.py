@@ -113,9 +113,9 @@ class Eager:
     def forget(self) -> None:
         """The tensors were changed by others: nothing is remembered of them."""
 
-    def run(self, text: Callable[..., Any], *args: Any) -> Any:
-        """Call ``text(agent, *args)``."""
-        return text(self, *args)
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(agent, *args)``."""
+        return function(self, *args)
 
 
 def check_traces(optimizer: torch.optim.Optimizer, traces: Traces | None) -> None:

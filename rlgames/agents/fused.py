@@ -271,9 +271,9 @@ class Fused:
         """The tensors were changed by others: the compact copy no longer holds."""
         self._compiled = None
 
-    def run(self, text: Callable[..., Any], *args: Any) -> Any:
-        """Call the compiled ``text(agent, *args)``."""
-        return compile_function(text)(self._compiled or self.load(), *args)
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call the compiled ``function(agent, *args)``."""
+        return compile_function(function)(self._compiled or self.load(), *args)
 
     def _looks_ahead(self) -> bool:
         """Whether the next board matters: of two players with tables of their own only if its weights learn or had."""

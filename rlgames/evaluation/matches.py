@@ -60,7 +60,7 @@ def wilson(rate: float, n: float, z: float = 1.96) -> tuple[float, float]:
     return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-def play(first: Player, second: Player, board: Any, rng: np.random.Generator) -> tuple[list[int], Any]:
+def play_match(first: Player, second: Player, board: Any, rng: np.random.Generator) -> tuple[list[int], Any]:
     """Play a match from ``board`` to the end: the moves, and the final board."""
     moves = []
     while not board.over():
@@ -69,7 +69,7 @@ def play(first: Player, second: Player, board: Any, rng: np.random.Generator) ->
     return moves, board
 
 
-def evaluate(
+def play_matches(
     game: Any,
     agent: Player,
     opponent: Player,
@@ -100,7 +100,7 @@ def evaluate(
     plies, games = 0, set()
     for match in range(matches):
         start = starts[match % len(starts)]
-        moves, board = play(*players, start, rng)
+        moves, board = play_match(*players, start, rng)
         results[board.winner() if first else -board.winner()] += 1
         plies += board.ply
         games.add((start, *moves))
@@ -195,7 +195,7 @@ class Evaluation:
         side, _, distant = name.partition("_")
         opponent = self.opponent.playing("distant") if distant and isinstance(self.opponent, Perfect) else self.opponent
         openings = [self.game.board.play(int(move)) for move in self.game.board.moves()] if side == "second" else ()
-        return evaluate(self.game, agent, opponent, self._matches[name], side == "first", rng, openings)
+        return play_matches(self.game, agent, opponent, self._matches[name], side == "first", rng, openings)
 
 
 def flat(scores: dict[str, Score]) -> dict[str, float]:
@@ -209,6 +209,6 @@ def flat(scores: dict[str, Score]) -> dict[str, float]:
 
 def sample_game(game: Any, first: Player, second: Player, rng: np.random.Generator) -> str:
     """A match as text: the moves by their labels, the result, and the final board."""
-    moves, board = play(first, second, game.board, rng)
+    moves, board = play_match(first, second, game.board, rng)
     result = {1: "the first player wins", -1: "the second player wins", 0: "a draw"}[board.winner()]
     return f"{''.join(game.labels[move] for move in moves)}: {result} after {board.ply} plies\n{game.text(board)}"

@@ -9,7 +9,7 @@ import numpy.typing as npt
 POINTS_PER_UNIT = 400 / math.log(10)  # Elo points of one unit of the logistic function's argument
 PRIOR = 1.0  # drawn games between each two players who met; without them who wins every game would be infinitely strong
 
-Table = npt.NDArray[np.floating[Any]]
+Matrix = npt.NDArray[np.floating[Any]]
 
 
 class Rating(NamedTuple):
@@ -25,7 +25,7 @@ class Rating(NamedTuple):
     high: float
 
 
-def ratings(points: Table, games: Table) -> list[Rating]:
+def ratings(points: Matrix, games: Matrix) -> list[Rating]:
     """The most probable Elo numbers: P(i beats j) = 1 / (1 + 10^((R_j - R_i) / 400)), a draw being half a win.
 
     This is the model of Bradley and Terry (1952) with one more drawn game between each two players as a prior, by

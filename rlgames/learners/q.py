@@ -89,7 +89,7 @@ class Q:
         """The agent that plays and learns with the learner's table; there is no optimizer."""
         return TableAgent(network or self.network, compiled=engine == "fused")
 
-    def play(self, agent: TableAgent, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+    def train(self, agent: TableAgent, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play and learn from ``games`` games, of which ``first_game`` were played before.
 
         Args:

@@ -58,9 +58,9 @@ class QTable(nn.Module):
         """The row of ``board``."""
         return int(self.view().row(board))
 
-    def view(self) -> "Table":
+    def view(self) -> "CompiledTable":
         """The table for compiled code, in the same memory."""
-        return Table(self.embedding.weight.detach().numpy().reshape(-1), self.entries, self.bases)
+        return CompiledTable(self.embedding.weight.detach().numpy().reshape(-1), self.entries, self.bases)
 
     def full(self) -> npt.NDArray[np.floating[Any]]:
         """Q of every move on every board, shared values written out; ``[rows, n_moves]``."""
@@ -124,7 +124,7 @@ def shared_entries(game: Any, symmetries: Any) -> npt.NDArray[np.int32]:
 
 
 @value
-class Table(NamedTuple):
+class CompiledTable(NamedTuple):
     """The Q-table inside compiled code.
 
     Attributes:
@@ -181,7 +181,7 @@ class TableAgent:
     def __init__(self, network: QTable, compiled: bool) -> None:
         self.network, self.compiled = network, compiled
 
-    def run(self, text: Callable[..., Any], *args: Any) -> Any:
-        """Call ``text(table, *args)``."""
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(table, *args)``."""
         table = self.network.view()
-        return compile_function(text)(table, *args) if self.compiled else text(table, *args)
+        return compile_function(function)(table, *args) if self.compiled else function(table, *args)

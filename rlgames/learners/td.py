@@ -74,7 +74,7 @@ class TD:
         self.curves(np.zeros(1, np.int64))  # refuse at once what is wrong from the start
         self.traces = Traces(gamma * lambda_, *TRACES[traces], threshold) if gamma * lambda_ else None
 
-    def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+    def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play and learn from ``games`` games, of which ``first_game`` were played before.
 
         Stops after a game in which a value was not finite.

@@ -70,8 +70,8 @@ class BatchedTD:
         """What is not different here is the learner's own: schedules, values of moves."""
         return getattr(self.td, name)
 
-    def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
-        """Play until at least ``games`` more games are finished; see ``TD.play``.
+    def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+        """Play until at least ``games`` more games are finished; see ``TD.train``.
 
         Schedules are read once, for game ``first_game``.
 
@@ -99,7 +99,7 @@ class BatchedTD:
         return episodes
 
     def played(self) -> Episodes:
-        """What was played since ``play`` began; this waits for the device."""
+        """What was played since ``train`` began; this waits for the device."""
         sums = self._totals.sum(1).tolist()
         return Episodes(
             *(number if name == "errors" else int(number) for name, number in zip(Episodes._fields, sums, strict=True))

@@ -123,7 +123,7 @@ class TDLeaf:
             raise ValueError(f"learner.lr is {factors[k]:g} at game {games[k]}; it must be finite and above 0")
         return {"lr": factors * lr}
 
-    def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+    def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play and learn from ``games`` games, of which ``first_game`` were played before.
 
         Args:

@@ -37,7 +37,7 @@ class Minimax:
             ValueError: if the game is over.
         """
         refuse_finished(board)
-        value, moves = search_root(board, self.depth)
+        value, moves = best_moves(board, self.depth)
         return Solution(int(value), tuple(map(int, moves)))
 
     def move(self, board: Any, rng: np.random.Generator) -> int:
@@ -50,7 +50,7 @@ class Minimax:
 
 
 @compile_function  # and not compilable: numba knows recursion of entry points only
-def search(board: Any, depth: int, alpha: int, beta: int) -> int:
+def negamax(board: Any, depth: int, alpha: int, beta: int) -> int:
     """The value for the player to move, exact between ``alpha`` and ``beta``, else a bound."""
     if board.winner() != 0:
         return int(board.ply) - WIN
@@ -58,19 +58,19 @@ def search(board: Any, depth: int, alpha: int, beta: int) -> int:
         return 0
     moves = board.moves()
     for k in range(len(moves)):
-        alpha = max(alpha, -search(board.play(moves[k]), depth - 1, -beta, -alpha))
+        alpha = max(alpha, -negamax(board.play(moves[k]), depth - 1, -beta, -alpha))
         if alpha >= beta:
             break
     return alpha
 
 
 @compile_function
-def search_root(board: Any, depth: int) -> tuple[int, npt.NDArray[np.int64]]:
+def best_moves(board: Any, depth: int) -> tuple[int, npt.NDArray[np.int64]]:
     """The value for the player to move, and all moves that reach it in the game's order."""
     moves = board.moves()
     best, count = -WIN, 0
     for move in moves:
-        value = -search(board.play(move), depth - 1, -WIN, 1 - best)  # exact from ``best`` on, so that equals are seen
+        value = -negamax(board.play(move), depth - 1, -WIN, 1 - best)  # exact from ``best`` on, so that equals are seen
         if value > best:
             best, count = value, 0
         if value == best:

@@ -15,8 +15,8 @@ WIN = 1e6  # a win after n plies scores WIN - n, far above any sum of weights; a
 
 
 def lookahead_move(agent: Any, board: Any, plies: int) -> tuple[int, float]:
-    """The best move for the player to move by a search of ``plies``, and its score, see ``search``."""
-    return search(borrowed(agent), board, plies)
+    """The best move for the player to move by a search of ``plies``, and its score, see ``alpha_beta``."""
+    return alpha_beta(borrowed(agent), board, plies)
 
 
 def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float64]:
@@ -30,14 +30,14 @@ def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float
         if after.over():
             value = agent.target(1.0 * after.winner())
         else:
-            score = after.player() * search(agent, after, plies - 1)[1]
+            score = after.player() * alpha_beta(agent, after, plies - 1)[1]
             value = agent.target(np.sign(score)) if abs(score) > WIN / 2 else agent.unit(score)
         values[k] = player * (value - middle) / (agent.target(1.0) - middle)
     return values
 
 
 @compilable
-def search(agent: Any, board: Any, plies: int) -> tuple[int, float]:
+def alpha_beta(agent: Any, board: Any, plies: int) -> tuple[int, float]:
     """The best move for the player to move by a search of ``plies``, at least 1, and its score.
 
     The score is for the player to move: a sum of weights, or that of a win, a draw or a loss. Forced wins are seen one

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
-from rlgames.evaluation.matches import play
+from rlgames.evaluation.matches import play_match
 from rlgames.games.drawing import Picture, row
 from rlgames.players import GreedyPlayer
 from rlgames.training.raster import pixels
@@ -124,7 +124,7 @@ class Dashboard:
 
 def own_game(game: Any, greedy: GreedyPlayer, rng: np.random.Generator) -> list[Any]:
     """The boards of a game of the agent against itself."""
-    moves, _ = play(greedy, greedy, game.board, rng)
+    moves, _ = play_match(greedy, greedy, game.board, rng)
     return list(accumulate(moves, lambda board, move: board.play(move), initial=game.board))
 
 

@@ -156,7 +156,7 @@ class Trainer:
 
     def _learn(self, games: int) -> Episodes:
         self._stored = False
-        episodes: Episodes = self.player.learner.play(self.player.agent, self.progress.games, games, self.lr, self.rng)
+        episodes: Episodes = self.player.learner.train(self.player.agent, self.progress.games, games, self.lr, self.rng)
         return episodes
 
     def _log(self) -> None:

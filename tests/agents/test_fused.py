@@ -77,7 +77,7 @@ def learn(engine, name, unit, game=None, games=GAMES, **traces):
     learner = TD(game, **traces)
     agent, rng = engine(network, optimizer, learner.traces, learner.tactical), np.random.default_rng(3)
     for first in (0, games // 2):
-        learner.play(agent, first, games - games // 2, hyper["lr"], rng)
+        learner.train(agent, first, games - games // 2, hyper["lr"], rng)
         if engine is Fused:
             agent.store()
     return tensors(network, optimizer), rng.random()

@@ -36,7 +36,7 @@ def trained(rule, engine=Fused):
     """Weights after some games."""
     net = ValueNetwork(NTuples(GAME, [[0, 1, 2], [0, 4, 8], list(range(9))], states=3), dtype="float64", init=0.1)
     agent = engine(net, rule(net.parameters(), lr=0.01))
-    TD(GAME, Constant(0.1)).play(agent, 0, 20, 0.01, np.random.default_rng(0))
+    TD(GAME, Constant(0.1)).train(agent, 0, 20, 0.01, np.random.default_rng(0))
     if isinstance(agent, Fused):
         agent.store()
     return net.embedding.weight.detach()[:, 0]

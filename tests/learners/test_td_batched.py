@@ -124,7 +124,7 @@ def test_memory_that_runs_out_on_the_way():
 
     player.learner.step = step
     with pytest.raises(ValueError, match="batch is 4, too many for cpu; try batch=2"):
-        player.learner.play(player.agent, 0, 10, 0.1, np.random.default_rng(0))
+        player.learner.train(player.agent, 0, 10, 0.1, np.random.default_rng(0))
 
 
 def test_values_that_are_not_finite_stop_the_run(quick):

@@ -17,7 +17,7 @@ from rlgames.games.tictactoe import TicTacToe
 from rlgames.networks.linear import LinearEvaluation
 from rlgames.networks.table import ValueNetwork
 from rlgames.players.minimax import WIN
-from rlgames.players.minimax import search as compiled_search
+from rlgames.players.minimax import negamax as compiled_search
 from rlgames.search.bounds import EXACT, LOWER, UPPER
 from rlgames.search.plain import search
 
