@@ -1,7 +1,7 @@
 """Sutton's tracking task (1992): 20 inputs, 5 of them relevant with weights of ±1, one of which flips every 20 steps.
 
-A rule that learns step sizes finds out which inputs matter. Prints, for each rule and meta parameter, the mean squared
-error after 20,000 steps of warm-up over the next 10,000 (predicting 0 has 5), and the learned step sizes.
+A rule that learns step sizes finds out which inputs matter. Prints for each rule and meta parameter the mean squared
+error over 10,000 steps after a warm-up of 20,000 (predicting 0 scores 5), and the learned step sizes.
 
     python scripts/tracking.py                             # all rules that suit linear units, 5 seeds
     python scripts/tracking.py --rules idbd,k1 --seeds 30
@@ -42,7 +42,7 @@ COLUMNS = ("rule", "parameter", "value", "error", "deviation", "relevant", "irre
 
 
 class Result(NamedTuple):
-    """Mean over the seeds that did not fail, its standard error, step sizes of both kinds of inputs, failed seeds."""
+    """Mean over the seeds that did not fail, its standard error, step sizes of both kinds of input, failed seeds."""
 
     error: float
     deviation: float
@@ -74,14 +74,14 @@ def track(p: Any, lanes: Any, memory: Any, warm_up: int, steps: int, rng: np.ran
 def measure(
     cls: type[StepSize], hyper: dict[str, Any], seeds: int, warm_up: int = 20_000, steps: int = 10_000
 ) -> Result:
-    """Run the task for ``seeds`` random streams."""
+    """Run the task on ``seeds`` random streams."""
     errors, sizes = [], []
     for seed in range(seeds):
         weight = torch.nn.Parameter(torch.zeros(INPUTS, dtype=torch.float64))
         optimizer = cls([weight], **hyper)  # type: ignore[call-arg]
         state = optimizer.state_of(weight, optimizer.param_groups[0])
         p = optimizer.hyper(optimizer.param_groups[0])
-        numbers = p._replace(**{name: getattr(p, name).numpy() for name in optimizer.shared})  # of the same memory
+        numbers = p._replace(**{name: getattr(p, name).numpy() for name in optimizer.shared})  # the same memory
         lanes = np.stack([weight.detach().numpy(), *(tensor.numpy() for tensor in state)])
         inputs = NoMemory(np.arange(INPUTS, dtype=np.int32), np.zeros(INPUTS), np.zeros(INPUTS), None, True, True, 0.0)
         rng = np.random.default_rng(seed)
@@ -96,7 +96,7 @@ def measure(
 
 
 def plot(rows: list[tuple[Any, ...]], path: str) -> None:
-    """Draw error over parameter: rules with a step size on the left, rules that learn it on the right."""
+    """Draw the error over the parameter: rules with a step size on the left, rules that learn it on the right."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -116,10 +116,10 @@ def plot(rows: list[tuple[Any, ...]], path: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rules", default=",".join(SETTINGS), help="with commas (default: all)")
+    parser.add_argument("--rules", default=",".join(SETTINGS), help="separated by commas (default: all)")
     parser.add_argument("--seeds", type=int, default=5, help="random streams per setting (default 5)")
-    parser.add_argument("--csv", help="write the table to this file too")
-    parser.add_argument("--plot", help="draw it into this file, such as tracking.png")
+    parser.add_argument("--csv", help="also write the table to this file")
+    parser.add_argument("--plot", help="draw the table into this file, such as tracking.png")
     args = parser.parse_args()
     unknown = set(args.rules.split(",")) - set(SETTINGS)
     if unknown:
