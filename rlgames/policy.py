@@ -13,30 +13,64 @@ TOLERANCE = 1e-5
 
 
 @compilable
+def reward(winner: int, ply: int, win_decay: float) -> float:
+    """What the first player is paid when the move after ``ply`` moves ends the game: ±(1 - win_decay * ply), or 0.
+
+    Learners are paid this, so whatever values a decided position without the network must value it at this too.
+    """
+    return winner * (1.0 - win_decay * ply)
+
+
+@compilable
 def best_move(agent: Any, board: Any) -> tuple[int, float]:
     """The best move for the player to move, and the value it leads to, on the agent's scale.
 
     An immediate win comes first; among equals the first in the game's order (Bagheri et al. 2015, table 1, step 11).
     A ``tactical`` agent looks one ply further: it lets the opponent win at once only if there is no other move.
     """
-    player = board.player()
+    player, ply = board.player(), board.ply
     moves = agent.move_list[: board.list_moves(agent.move_list)]
-    for move in moves:
-        if board.play(move).winner() == player:
-            return move, agent.target(1.0 * player)
-    if board.play(moves[0]).over():  # the last empty cell
-        return moves[0], agent.target(0.0)
+    open_moves, final, winner = put_open_first(board, moves)
+    if winner == player or open_moves == 0:
+        return final, agent.target(reward(winner, ply, agent.win_decay))
+    moves = moves[:open_moves]
     if agent.tactical:
         safe = put_safe_first(board, moves, agent.replies)
+        if safe == 0 and final >= 0 and winner == 0:
+            return final, agent.target(0.0)
         if safe == 0:
-            return moves[0], agent.target(-1.0 * player)
+            return moves[0], agent.target(reward(-player, ply + 1, agent.win_decay))
         moves = moves[:safe]
     sums = agent.sums(board, moves)
     best = 0
     for k in range(1, len(moves)):
         if player * sums[k] > player * sums[best] + TOLERANCE:
             best = k
+    if final >= 0 and winner == 0 and player * sums[best] < 0:  # a draw at once; its sum is 0
+        return final, agent.target(0.0)
     return moves[best], agent.unit(sums[best])
+
+
+@compilable
+def put_open_first(board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, int, int]:
+    """Bring ``moves`` that do not end the game to the front, in order.
+
+    Returns:
+        How many they are; the best of the others for the player to move, -1 if there is none; and who wins by it.
+    """
+    player = board.player()
+    open_moves, final, winner = 0, -1, 0
+    for k in range(len(moves)):
+        move = moves[k]
+        after = board.play(move)
+        if not after.over():
+            moves[open_moves] = move
+            open_moves += 1
+        elif final < 0 or player * after.winner() > player * winner:
+            final, winner = move, after.winner()
+            if winner == player:
+                break
+    return open_moves, final, winner
 
 
 @compilable
@@ -75,9 +109,9 @@ def value_after(agent: Any, board: Any, move: int) -> float:
     """The value to which ``move`` leads, on the agent's scale."""
     after = board.play(move)
     if after.over():
-        return agent.target(1.0 * after.winner())  # type: ignore[no-any-return]
+        return agent.target(reward(after.winner(), board.ply, agent.win_decay))  # type: ignore[no-any-return]
     if agent.tactical and can_win(after, agent.replies):
-        return agent.target(1.0 * after.player())  # type: ignore[no-any-return]
+        return agent.target(reward(after.player(), after.ply, agent.win_decay))  # type: ignore[no-any-return]
     agent.move_list[0] = move
     return agent.unit(agent.sums(board, agent.move_list[:1])[0])  # type: ignore[no-any-return]
 

@@ -159,8 +159,8 @@ def play_game(
         board = board.play(move)
         mine, theirs = theirs, mine
         plies += 1
-    won = board.winner() != 0
-    for entry, target in ((mine, ends[0] if won else ends[1]), (theirs, ends[2] if won else ends[1])):
+    result = board.winner() * board.player()  # of the player who would be to move, whose last action ``mine`` is
+    for entry, target in ((mine, ends[1 + result]), (theirs, ends[1 - result])):
         if entry >= 0:
             errors += abs(table.correct(entry, target, alpha))
             updates += 1

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from rlgames.compiled import borrowed, compilable
 from rlgames.episodes import Episodes
-from rlgames.policy import afterstate_values, best_move, random_move, value_after
+from rlgames.policy import afterstate_values, best_move, random_move, reward, value_after
 from rlgames.schedules import Constant, Numbers, Schedule
 from rlgames.traces import Traces
 
@@ -97,7 +97,6 @@ class TD:
                 epsilons,
                 lrs,
                 float(self.gamma),
-                float(self.win_decay),
                 bool(self.learn_exploratory),
                 rng,
             )
@@ -132,7 +131,6 @@ def play_game(
     board: Any,
     epsilon: float,
     gamma: float,
-    win_decay: float,
     learn_exploratory: bool,
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float]:
@@ -151,8 +149,7 @@ def play_game(
         else:
             move, v_next = best_move(agent, board)
         after = board.play(move)
-        reward = after.winner() * (1.0 - win_decay * plies)
-        target = agent.target(reward) if after.over() else gamma * v_next
+        target = agent.target(reward(after.winner(), plies, agent.win_decay)) if after.over() else gamma * v_next
         if not explore or learn_exploratory or after.over():  # else a random move would say what the board is worth
             updates += 1
             errors += abs(agent.learn(board, target, after, 0.0 if after.over() else gamma))
@@ -169,7 +166,6 @@ def play_games(
     epsilons: npt.NDArray[np.float64],
     lrs: npt.NDArray[np.float64],
     gamma: float,
-    win_decay: float,
     learn_exploratory: bool,
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float, int, int]:
@@ -179,7 +175,7 @@ def play_games(
     errors = 0.0
     for k in range(len(epsilons)):
         agent.set_lr(lrs[k])
-        winner, length, learned, error = play_game(agent, board, epsilons[k], gamma, win_decay, learn_exploratory, rng)
+        winner, length, learned, error = play_game(agent, board, epsilons[k], gamma, learn_exploratory, rng)
         games += 1
         plies += length
         updates += learned

@@ -123,13 +123,14 @@ class BatchedTD:
         values, bad = agent.unit(sums), ~legal
         if self.td.tactical:
             loses = legal & ~wins & answered(boards, moves)
-            values, bad = torch.where(loses, agent.target(-player.to(sums.dtype)), values), bad | loses
+            lost = agent.target(-player * (1.0 - self.td.win_decay * (boards.ply + 1).to(sums.dtype)))
+            values, bad = torch.where(loses, lost, values), bad | loses
         best = first_best((player * sums).masked_fill(wins, torch.inf).masked_fill(bad, -torch.inf))
         explores = chance < epsilon
         k = torch.where(explores, (choice * legal.sum(0)).long(), best).unsqueeze(0)
         move, won, v = (numbers.gather(0, k).squeeze(0) for numbers in (moves, wins, values))
         over = won | boards.last()
-        reward = player * won * (1.0 - self.td.win_decay * boards.ply.to(v.dtype))
+        reward = player * won * (1.0 - self.td.win_decay * boards.ply.to(v.dtype))  # as in rlgames.policy
         target = torch.where(over, agent.target(reward), self.td.gamma * v)
         learns = ~explores | over | self.td.learn_exploratory  # as play_game of rlgames.learners.td
         look = agent.look(boards, rows)

@@ -53,7 +53,7 @@ class Minimax:
 def negamax(board: Any, depth: int, alpha: int, beta: int) -> int:
     """The value for the player to move, exact between ``alpha`` and ``beta``, else a bound."""
     if board.winner() != 0:
-        return int(board.ply) - WIN
+        return int(board.winner() * board.player() * (WIN - board.ply))
     if depth == 0 or board.over():
         return 0
     moves = board.moves()

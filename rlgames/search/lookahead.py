@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import borrowed, compilable
-from rlgames.policy import TOLERANCE, put_safe_first
+from rlgames.policy import TOLERANCE, put_open_first, put_safe_first, reward
 
 WIN = 1e6  # a win after n plies scores WIN - n, far above any sum of weights; a draw 0, as the sum of the value 0
 
@@ -28,10 +28,12 @@ def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float
     for k in range(len(moves)):
         after = board.play(moves[k])
         if after.over():
-            value = agent.target(1.0 * after.winner())
+            value = agent.target(reward(after.winner(), board.ply, agent.win_decay))
         else:
             score = after.player() * alpha_beta(agent, after, plies - 1)[1]
-            value = agent.target(np.sign(score)) if abs(score) > WIN / 2 else agent.unit(score)
+            plies_before = WIN - abs(score) - 1  # the end, if one is forced
+            forced = abs(score) > WIN / 2
+            value = agent.target(reward(np.sign(score), plies_before, agent.win_decay)) if forced else agent.unit(score)
         values[k] = player * (value - middle) / (agent.target(1.0) - middle)
     return values
 
@@ -76,18 +78,22 @@ def alpha_beta(agent: Any, board: Any, plies: int) -> tuple[int, float]:
 def expand(agent: Any, board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, float]:
     """Write the moves that a search must try into ``moves``, the most promising last; how many, and the best score.
 
-    They are none if the score is final: ``moves[0]`` then reaches it.
+    There are none if the score is final: ``moves[0]`` then reaches it, unless the game is over.
     """
-    player, count = board.player(), board.list_moves(moves)
-    for k in range(count):
-        if board.play(moves[k]).winner() == player:
-            moves[0] = moves[k]
-            return 0, WIN - board.ply - 1
-    if board.play(moves[0]).over():  # the last empty cell
-        return 0, 0.0
+    player = board.player()
+    if board.over():
+        return 0, score_of(board.winner() * player, board.ply)
+    count, final, winner = put_open_first(board, moves[: board.list_moves(moves)])
+    result = winner * player
+    if result > 0 or count == 0:
+        moves[0] = final
+        return 0, score_of(result, board.ply + 1)
     safe = put_safe_first(board, moves[:count], agent.replies)
+    if safe == 0 and final >= 0 and result == 0:
+        moves[0] = final
+        return 0, score_of(0, board.ply + 1)
     if safe == 0:
-        return 0, board.ply + 2 - WIN
+        return 0, score_of(-1, board.ply + 2)
     sums = agent.sums(board, moves[:safe])
     for k in range(1, safe):  # insertion sort; equals keep the game's order, which is read from the end
         move, score, j = moves[k], sums[k], k
@@ -95,4 +101,18 @@ def expand(agent: Any, board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, f
             moves[j], sums[j] = moves[j - 1], sums[j - 1]
             j -= 1
         moves[j], sums[j] = move, score
-    return safe, player * sums[safe - 1]
+    best = player * sums[safe - 1]
+    if final >= 0 and result == 0:  # tried before all that promise less than a draw, whose sum is 0
+        place = safe
+        while place > 0 and player * sums[place - 1] < 0:
+            moves[place] = moves[place - 1]
+            place -= 1
+        moves[place] = final
+        return safe + 1, max(best, 0.0)
+    return safe, best
+
+
+@compilable
+def score_of(result: int, ply: int) -> float:
+    """Score of a game that ends after ``ply`` moves with a win (+1), draw (0) or loss (-1)."""
+    return result * (WIN - ply)

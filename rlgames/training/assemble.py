@@ -64,7 +64,8 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
         agent = learner.agent(cfg.engine, network, optimizer)
     else:
         kind: Any = {"fused": Fused, "eager": Eager}[cfg.engine]
-        agent = kind(network, optimizer, learner.traces, getattr(learner, "tactical", False))
+        play = getattr(learner, "tactical", False), getattr(learner, "win_decay", 0.0)
+        agent = kind(network, optimizer, learner.traces, *play)
     return Learning(game, features, network, learner, optimizer, agent)
 
 
