@@ -10,7 +10,7 @@ from rlgames.console.extras import extras
 
 
 def devices() -> str:
-    """Where tensors can be: the CPU and CUDA devices."""
+    """Where tensors can live: the CPU and CUDA devices."""
     import torch
 
     cuda = [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())]
@@ -19,7 +19,7 @@ def devices() -> str:
 
 
 def compiled() -> str:
-    """The disk cache of machine code: where, and whether it serves this version's sources."""
+    """The disk cache of machine code: where it is, and whether it serves this version's sources."""
     from rlgames.compiled.cache import cache_folder
 
     folder = cache_folder()
@@ -35,13 +35,13 @@ def compiled() -> str:
 
 
 def _count(files: Iterable[Path]) -> tuple[int, float]:
-    """How many there are, and their megabytes."""
+    """The number of ``files``, and their size in megabytes."""
     sizes = [file.stat().st_size for file in files]
     return len(sizes), sum(sizes) / 1e6
 
 
 def report() -> str:
-    """All of it."""
+    """Everything, as text."""
     from rlgames import __version__
     from rlgames.build import CONF
     from rlgames.players.solved import cache_folder as solved_folder
