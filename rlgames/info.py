@@ -24,7 +24,7 @@ def compiled() -> str:
 
     folder = cache_folder()
     if folder is None:
-        return "no folder can be written; every process compiles anew (set NUMBA_CACHE_DIR to a folder)"
+        return "no folder is writable; every process recompiles (set NUMBA_CACHE_DIR to a folder)"
     kept, size = _count(Path(folder).rglob("*.nbc"))
     older, older_size = _count(
         file for other in Path(folder).parent.iterdir() if other != Path(folder) for file in other.rglob("*.nbc")

@@ -38,12 +38,7 @@ def _game_of(folder: Path) -> str:
     """The game that the run in ``folder`` learns; empty if unknown."""
     try:
         return str(get_class(OmegaConf.load(folder / "config.yaml").game._target_).name)  # type: ignore[attr-defined]
-    except (
-        OSError,
-        AttributeError,
-        ImportError,
-        ValueError,
-    ):  # not one of our runs, or a game that is not installed here
+    except (OSError, AttributeError, ImportError, ValueError):  # not our run, or a game that is not installed here
         return ""
 
 
