@@ -1,4 +1,4 @@
-"""How moves are chosen: plain functions, also compiled."""
+"""How moves are chosen: plain functions, which can also be compiled."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy.typing as npt
 from rlgames.compiled import borrowed, compilable
 
 # Sums of weights closer than this count as equal. Mirror images have the same value in exact arithmetic, but sums in
-# another order round differently; with a tolerance the choice does not depend on it (nor on the engine).
+# another order round differently; with a tolerance, the choice depends neither on that nor on the engine.
 TOLERANCE = 1e-5
 
 
@@ -25,7 +25,7 @@ def reward(winner: int, ply: int, win_decay: float) -> float:
 def best_move(agent: Any, board: Any) -> tuple[int, float]:
     """The best move for the player to move, and the value it leads to, on the agent's scale.
 
-    An immediate win comes first; among equals the first in the game's order (Bagheri et al. 2015, table 1, step 11).
+    An immediate win comes first; ties go to the first in the game's order (Bagheri et al. 2015, table 1, step 11).
     A ``tactical`` agent looks one ply further: it lets the opponent win at once only if there is no other move.
     """
     player, ply = board.player(), board.ply
@@ -75,7 +75,7 @@ def put_open_first(board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, int, 
 
 @compilable
 def put_safe_first(board: Any, moves: npt.NDArray[np.int64], replies: npt.NDArray[np.int64]) -> int:
-    """Bring ``moves`` after which the opponent cannot win at once to the front, in order; how many they are."""
+    """Put the ``moves`` after which the opponent cannot win at once first, in order; return their number."""
     safe = 0
     for k in range(len(moves)):
         if not can_win(board.play(moves[k]), replies):
@@ -86,8 +86,8 @@ def put_safe_first(board: Any, moves: npt.NDArray[np.int64], replies: npt.NDArra
 
 @compilable
 def can_win(board: Any, moves: npt.NDArray[np.int64]) -> bool:
-    """Whether the player to move has a winning move; ``moves`` is room for all legal ones."""
-    for k in range(board.list_moves(moves)):  # noqa: SIM110 # compiled code knows no generators
+    """Whether the player to move can win at once; ``moves`` is room for all legal moves."""
+    for k in range(board.list_moves(moves)):  # noqa: SIM110 # compiled code has no generators
         if board.play(moves[k]).winner() == board.player():
             return True
     return False
@@ -106,7 +106,7 @@ def afterstate_values(agent: Any, board: Any) -> npt.NDArray[np.float64]:
 
 @compilable
 def value_after(agent: Any, board: Any, move: int) -> float:
-    """The value to which ``move`` leads, on the agent's scale."""
+    """The value that ``move`` leads to, on the agent's scale."""
     after = board.play(move)
     if after.over():
         return agent.target(reward(after.winner(), board.ply, agent.win_decay))  # type: ignore[no-any-return]
@@ -127,7 +127,7 @@ def random_move(board: Any, moves: npt.NDArray[np.int64], rng: np.random.Generat
 def boltzmann(values: npt.NDArray[np.float64], temperature: float) -> npt.NDArray[np.float64]:
     """Probabilities of moves with ``values``: P(a) = exp(w_a / T) / Σ_b exp(w_b / T), for a temperature T above 0.
 
-    The largest value is taken off all of them first, so that nothing overflows.
+    The largest value is subtracted from all first, so nothing overflows.
     """
     p = np.empty(len(values), np.float64)
     largest, total = max(values), 0.0
@@ -152,7 +152,7 @@ def draw_index(probabilities: npt.NDArray[np.float64], rng: np.random.Generator)
 
 @compilable
 def greedy_move(agent: Any, board: Any) -> tuple[int, float]:
-    """The best move in the agent's eyes, and the value it leads to, on the agent's scale."""
+    """The move the agent considers best, and the value it leads to, on the agent's scale."""
     best: tuple[int, float] = agent.best(board)
     return best
 

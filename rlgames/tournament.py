@@ -14,10 +14,10 @@ from rlgames.build import CONF, build, check
 from rlgames.console import cli
 from rlgames.lineup import NAMES, Seat, seats
 
-# torch, numpy and numba are imported where they are needed: --help answers at once.
+# torch, numpy and numba are imported only where they are needed, so --help answers at once.
 
 
-Meeting = Callable[[Any, Any, Any], Iterator[int]]  # of two players and a random generator
+Meeting = Callable[[Any, Any, Any], Iterator[int]]  # takes two players and a random generator
 
 
 class Standing(NamedTuple):
@@ -27,7 +27,7 @@ class Standing(NamedTuple):
         names, descriptions: of the players, the strongest first.
         ratings: their ``rlgames.evaluation.ratings.Rating``.
         wins: of player i against player j, ``[n][n]``.
-        games: between them, ``[n][n]``.
+        games: number of games between them, ``[n][n]``.
     """
 
     names: list[str]
@@ -42,7 +42,7 @@ class Standing(NamedTuple):
 
 
 def opening(board: Any, plies: int, rng: Any) -> Any:
-    """A board after ``plies`` random moves that have not ended the game."""
+    """A board after ``plies`` random moves that do not end the game."""
     from rlgames.players.player import draw_lots
 
     while True:
@@ -65,15 +65,15 @@ def tournament(
 ) -> Standing:
     """Let every player meet every other.
 
-    Each opening is played twice, with both sides, so that nobody profits from a good one.
+    Each opening is played twice, with sides swapped, so nobody profits from a good one.
 
     Args:
         game: the game.
         players: at least two.
-        matches: of each two, an even number.
-        plies: of the openings.
+        matches: number per pair of players, even.
+        plies: length of the random openings.
         rng: source of all randomness.
-        report: is told each result in words.
+        report: called with each result in words.
     """
     import numpy as np
 
@@ -100,7 +100,7 @@ def tournament(
 
 
 def _boards(board: Any, plies: int) -> Meeting:
-    """Two games from an opening on, as results of the first player."""
+    """Two matches from a random opening, with sides swapped, as results of the first player."""
     from rlgames.evaluation.matches import play_match
 
     def meet(first: Any, second: Any, rng: Any) -> Iterator[int]:
@@ -116,7 +116,7 @@ def _think(players: list[Seat]) -> bool:
 
 
 def _engines(plies: int) -> Meeting:
-    """The same between engines of chess, whose games are adjudicated."""
+    """The same between chess engines, whose games are adjudicated."""
     from rlgames.chess.contest import Adjudication
     from rlgames.chess.openings import Openings
     from rlgames.chess.pairs import play_pair
@@ -130,7 +130,7 @@ def _engines(plies: int) -> Meeting:
 
 
 def table(standing: Standing) -> str:
-    """The result for people; points in percent."""
+    """The result as text, with points in percent."""
     n = len(standing.names)
     lines = [f"      Elo  95 % interval  {''.join(f'{k + 1:>6}' for k in range(n))}  player"]
     for i, (name, what, rating) in enumerate(zip(*standing[:3], strict=True)):
@@ -145,7 +145,7 @@ def run(cfg: DictConfig) -> Standing:
     """Play the tournament of ``cfg`` and print its table.
 
     Raises:
-        ValueError: if the configuration makes no sense.
+        ValueError: if the configuration is invalid.
         OSError: if the file ``cfg.json`` cannot be written.
     """
     import numpy as np
@@ -183,7 +183,7 @@ def run(cfg: DictConfig) -> Standing:
 
 
 def named_players(words: list[str]) -> list[str]:
-    """``words`` with those that have no "=" gathered in one: ``players=[...]``."""
+    """``words`` with those that have no "=" collected into one: ``players=[...]``."""
     players = [word for word in words if "=" not in word and not word.startswith(("-", "~"))]
     quoted = ",".join(f'"{word}"' for word in players)
     rest = [word for word in words if word not in players]
@@ -192,7 +192,7 @@ def named_players(words: list[str]) -> list[str]:
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="tournament")
 def main(cfg: DictConfig) -> None:
-    """Play the tournament of the command line."""
+    """Play the tournament that the command line describes."""
     try:
         run(cfg)
     except Exception as error:

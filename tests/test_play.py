@@ -221,7 +221,7 @@ def test_the_newest_run_is_found(run_folder, monkeypatch):
         (["temperature=0"], "temperature is 0"),
         (["checkpoint=nowhere"], "nowhere"),
         (["checkpoint=null", "game=connect4"], "no checkpoint of connect4 under runs/"),
-        (["against=perfec"], "'perfec' is no player .did you mean perfect"),
+        (["against=perfec"], "'perfec' is not a player .did you mean perfect"),
     ],
 )
 def test_bad_words(run_folder, monkeypatch, words, says):

@@ -119,7 +119,7 @@ def test_checkpoints_of_chess_form_a_ladder(tmp_path, monkeypatch):
     standing = run(load(*named, "matches=2", "nodes=60", "json=ladder.json", config="tournament"))
     assert set(standing.names) == {"start", *map(str, files)}
     assert standing.games == [[0, 2, 2], [2, 0, 2], [2, 2, 0]]
-    with pytest.raises(ValueError, match="'random' plays no chess; players of chess are start"):
+    with pytest.raises(ValueError, match="'random' does not play chess; players of chess are start"):
         run(load(*named_players(["random", str(files[0])]), config="tournament"))
 
 

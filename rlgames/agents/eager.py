@@ -1,4 +1,4 @@
-"""The agent in plain torch, for everyone to read and for every device."""
+"""The agent in plain torch: easy to read, and for every device."""
 
 import math
 from collections.abc import Callable
@@ -17,17 +17,17 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 class Eager:
-    """Learns with plain torch, on any device, with a step-size rule of ours or any optimizer of torch.
+    """Learns with plain torch, on any device, with one of our step-size rules or any torch optimizer.
 
     Args:
         network: the value network.
         optimizer: over the network's parameters.
         traces: kind of eligibility traces, None for lambda 0.
-        tactical: avoid moves after which the opponent wins at once, see ``rlgames.policy.best_move``.
-        win_decay: what a ply takes off the worth of a win, see ``rlgames.policy.reward``.
+        tactical: avoid moves that let the opponent win at once; see ``rlgames.policy.best_move``.
+        win_decay: what a ply takes off the worth of a win; see ``rlgames.policy.reward``.
 
     Raises:
-        ValueError: for traces with an optimizer that has none.
+        ValueError: for traces with an optimizer that is not defined with them.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Eager:
         return self.network.unit(torch.tensor(f, dtype=torch.float64)).item()
 
     def begin(self) -> None:
-        """A game begins."""
+        """Start a game."""
         if isinstance(self.optimizer, StepSize):
             self.optimizer.end_traces()
 
@@ -83,7 +83,7 @@ class Eager:
             ahead = self._gradients(after, gamma) if self.optimizer.looks_ahead and gamma else ()
             self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces, next_grads=ahead)
         else:
-            (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, the target being fixed
+            (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, with the target fixed
             self.optimizer.step()
         return delta
 
@@ -93,7 +93,7 @@ class Eager:
         return torch.autograd.grad(f, list(self.network.parameters()))
 
     def explored(self, board: Any) -> None:
-        """An exploratory move was made in ``board``."""
+        """Note an exploratory move in ``board``."""
         if self.traces is None or not isinstance(self.optimizer, StepSize):
             return
         if self.traces.resetting:
@@ -114,7 +114,7 @@ class Eager:
             group["lr"] = float(lr)
 
     def forget(self) -> None:
-        """The tensors were changed by others: nothing is remembered of them."""
+        """Note that others changed the tensors: nothing to do, as this agent keeps no copy."""
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function(agent, *args)``."""
@@ -141,5 +141,5 @@ def slope(output: str, v: float) -> float:
 
 
 def target(output: str, reward: float) -> float:
-    """A reward from -1 to +1 as a target of the output unit: sigmoid units predict from 0 to 1."""
+    """A reward from -1 to +1 as a target of the output unit; sigmoid units predict from 0 to 1."""
     return (reward + 1) / 2 if output == "sigmoid" else reward

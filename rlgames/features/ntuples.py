@@ -1,17 +1,17 @@
-"""N-tuples: each tuple of cells reads its cell states as one number and looks its value up in a table of its own.
+"""N-tuples: each tuple of cells reads its cell states as one number, which indexes a table of its own.
 
-For a tuple of cells ``a`` the row is k = sum_j s[a_j] P^j (Bagheri et al. 2015, eq. 1), P being the number of cell
-states. Every tuple is read in each symmetric image of the board with the same table, so a board has
-``len(tuples) * symmetries`` indices; where two images read the same row the index stands twice, which means x = 2.
+For a tuple of cells ``a``, the row is k = sum_j s[a_j] P^j (Bagheri et al. 2015, eq. 1), where P is the number of cell
+states. A tuple reads every symmetric image of the board with the same table, so a board has
+``len(tuples) * symmetries`` indices; if two images read the same row, the index occurs twice, which means x = 2.
 
-Since a row is a sum over cells it is a sum over the parts of the board too, and all that a part shows is its code. So
+A row is a sum over cells, hence also a sum over the parts of the board, and a part is determined by its code:
 
     row(board) = sum over parts of  table[part, code(part)]
 
-and a move, which changes one part, adds the difference of two table lines: no work per cell anywhere.
-Of the P^n rows of a tuple only few can occur (in Connect-4 8 %: no stone floats). Numbering, per part, only what can
-occur gives a **compact** number in the same additive form; compiled code works on a compact copy of the weights that
-fits the processor's caches (measured: 1.6 times as many games per second as on the full tables).
+A move changes one part, so it adds the difference of two table lines; there is no work per cell anywhere.
+Few of a tuple's P^n rows can occur (8 % in Connect-4: no stone floats). Numbering only those, part by part, gives
+**compact** rows in the same additive form. Compiled code works on a compact copy of the weights, which fits in the
+processor's caches (measured: 1.6 times the games per second of the full tables).
 """
 
 import os
@@ -30,14 +30,14 @@ Tuples = Sequence[Sequence[int]]
 
 @value
 class CompactNTuples(NamedTuple):
-    """The compiled side of ``NTuples``: compact rows of boards, counted within the tables of the player to move.
+    """The compiled side of ``NTuples``: compact rows of boards, relative to the tables of the player to move.
 
     Attributes:
-        lines: ``[n_parts, n_codes, n_features]`` int32, what each part adds for each of its codes.
-        steps: the same shape, how the rows change by the move that gives a part its code.
+        lines: ``[n_parts, n_codes, n_features]`` int32, what each code of each part adds to the rows.
+        steps: the same shape, how the move that gives a part its code changes the rows.
         images: number of symmetric images; the features are those of the first image, then of the second, and so on.
-        table_size: compact rows of one table set.
-        second: where the tables of the second player begin (0: both players use the same).
+        table_size: compact rows in one set of tables.
+        second: first row of the second player's tables (0: both players share one set).
     """
 
     lines: npt.NDArray[np.int32]
@@ -76,7 +76,7 @@ class NTuples:
 
     Args:
         game: the game, see ``rlgames.games.game.Game``.
-        tuples: lists of cells, or a text file with one tuple per line (``#`` begins a comment); None draws random
+        tuples: lists of cells, or a text file with one tuple per line (``#`` starts a comment); None draws random
             walks.
         count, length, seed: number, length and random seed of the walks.
         states: number of cell states P.
@@ -85,12 +85,12 @@ class NTuples:
 
     Attributes:
         tuples: the cells of every tuple.
-        size: number of table rows, sum of P^n over tuples, times two with a table per player.
-        n_features: number of indices of a board.
-        n_moves: most moves that a board of the game can have.
+        size: number of table rows: the sum of P^n over tuples, doubled with a table per player.
+        n_features: number of indices per board.
+        n_moves: the most moves that a board can have.
         capacity: the most rows that a game can touch.
         compact: the compiled side.
-        rows: ``[compact rows]`` int64, the row of every compact row.
+        rows: ``[compact rows]`` int64, the table row of each compact row.
 
     Raises:
         ValueError: for tuples that leave the board or repeat a cell, walks that cannot be made, an unreadable file, or
@@ -145,17 +145,17 @@ class NTuples:
         )
 
     def indices(self, board: Any) -> npt.NDArray[np.int64]:
-        """Table rows of ``board``; ``[n_features]``, a row that stands k times has x = k."""
+        """Table rows of ``board``; ``[n_features]``, a row that occurs k times has x = k."""
         codes = [board.code(part) for part in range(len(self._lines))]
         rows: npt.NDArray[np.int64] = self._lines[range(len(codes)), codes].sum(0)
         return rows + self.table_size if self._two and board.player() < 0 else rows
 
     def tensors(self, device: Any) -> TensorNTuples:
-        """The same for many boards at once, on a torch device; rows are compact there."""
+        """The same features for many boards at once, as compact rows on a torch device."""
         return TensorNTuples(self.compact, device)
 
     def _number(self, t: int, cells: list[int], states: int, compact: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Fill in what tuple ``t`` reads of every part; return the row of each of its compact rows."""
+        """Fill in what tuple ``t`` reads from every part; return the table row of each of its compact rows."""
         per_part = self._states.shape[2]
         rows, stride = np.zeros(1, np.int64), 1
         for group in sorted({cell // per_part for cell in cells}):
@@ -190,17 +190,17 @@ class NTuples:
         total = sets * sum(states ** len(cells) for cells in self.tuples)
         longest = max(self.tuples, key=len)
         gigabytes, available = 4 * total / 2**30, _memory() / 2**30
-        # The largest rules keep three numbers of state per weight.
+        # The largest rules keep three state numbers per weight.
         if 4 * gigabytes > available or total >= 2**31:
             raise ValueError(
                 f"features: tables for tuples like {longest} ({len(longest)} cells, {states ** len(longest):,} rows) "
                 f"need {gigabytes:,.1f} GiB of weights and up to three times that for the optimizer; this machine has "
-                f"{available:.1f} GiB and a table at most 2^31 rows"
+                f"{available:.1f} GiB, and a table has at most 2^31 rows"
             )
 
 
 def _memory() -> int:
-    """Physical memory in bytes (8 GiB where the system does not say)."""
+    """Physical memory in bytes (8 GiB if the system does not tell)."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -208,10 +208,10 @@ def _memory() -> int:
 
 
 def read_tuples(path: str) -> list[list[int]]:
-    """Tuples from a text file: one per line, cells separated by blanks or commas, ``#`` begins a comment.
+    """Read tuples from a text file: one per line, cells separated by blanks or commas; ``#`` starts a comment.
 
     Raises:
-        ValueError: if the file cannot be read, holds no tuple, or a line holds something else than numbers.
+        ValueError: if the file cannot be read, has no tuples, or has a line with anything but cell numbers.
     """
     file = Path(path)
     if not file.is_file():
@@ -221,27 +221,29 @@ def read_tuples(path: str) -> list[list[int]]:
         words = line.split("#")[0].replace(",", " ").split()
         if words:
             if not all(word.isdecimal() for word in words):
-                raise ValueError(f"features.tuples: {file}, line {number}: {line.strip()!r} is no list of cell numbers")
+                raise ValueError(
+                    f"features.tuples: {file}, line {number}: {line.strip()!r} is not a list of cell numbers"
+                )
             tuples.append([int(word) for word in words])
     if not tuples:
-        raise ValueError(f"features.tuples: {file} holds no tuple")
+        raise ValueError(f"features.tuples: {file} contains no tuples")
     return tuples
 
 
 def random_walks(grid: npt.NDArray[np.int64], count: int, length: int, rng: np.random.Generator) -> list[list[int]]:
-    """Draw different random walks over the 8-neighbourhood that visit no cell twice (Thill et al. 2012).
+    """Draw distinct random walks over the 8-neighbourhood that visit no cell twice (Thill et al. 2012).
 
     Args:
         grid: cell numbers, ``[rows, columns]``.
         count: number of walks.
-        length: cells of a walk.
+        length: cells per walk.
         rng: source of randomness.
 
     Returns:
         The cells of each walk in ascending order.
 
     Raises:
-        ValueError: if there are not so many walks or none so long.
+        ValueError: if ``length`` or ``count`` is out of range, or too few distinct walks are found.
     """
     if not (isinstance(length, int) and 1 <= length <= grid.size):
         raise ValueError(f"features.length is {length}; a tuple has 1 to {grid.size} cells")
@@ -262,7 +264,7 @@ def random_walks(grid: npt.NDArray[np.int64], count: int, length: int, rng: np.r
 
 
 def _walk(grid: npt.NDArray[np.int64], length: int, rng: np.random.Generator) -> list[int] | None:
-    """One walk, or None if it ran into a dead end."""
+    """One walk, or None if it hits a dead end."""
     rows, columns = grid.shape
     place = (int(rng.integers(rows)), int(rng.integers(columns)))
     walk = [place]

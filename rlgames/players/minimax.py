@@ -8,17 +8,17 @@ import numpy.typing as npt
 from rlgames.compiled import compile_function
 from rlgames.players.player import Solution, draw_lots, refuse_finished
 
-WIN = 1000  # a win after n plies of the game scores WIN - n: quick wins and distant losses are better
+WIN = 1000  # a win at ply n of the game scores WIN - n: quick wins and distant losses are better
 
 
 class Minimax:
-    """Alpha-beta search to a fixed depth, without an evaluation function: it sees wins and losses, the rest counts 0.
+    """Alpha-beta search to a fixed depth, without an evaluation function: only wins and losses count, all else is 0.
 
-    Prefers quick wins and distant losses; draws lots among equally good moves. Perfect where ``depth`` reaches the end
-    of the game.
+    Prefers quick wins and distant losses; chooses at random among equally good moves. Perfect if ``depth`` reaches the
+    end of the game.
 
     Args:
-        game: the game, see ``rlgames.games.game.Game``.
+        game: the game; see ``rlgames.games.game.Game``.
         depth: plies to look ahead, at least 1.
 
     Raises:
@@ -31,7 +31,7 @@ class Minimax:
         self.game, self.depth = game, depth
 
     def solve(self, board: Any) -> Solution:
-        """The value for the player to move (n being the plies at the end: WIN - n, n - WIN or 0), and all best moves.
+        """The value for the player to move (WIN - n, n - WIN or 0 if the game ends at ply n), and all best moves.
 
         Raises:
             ValueError: if the game is over.
@@ -49,9 +49,9 @@ class Minimax:
         return draw_lots(self.solve(board).moves, rng)
 
 
-@compile_function  # and not compilable: numba knows recursion of entry points only
+@compile_function  # not compilable: numba supports recursion only in entry points
 def negamax(board: Any, depth: int, alpha: int, beta: int) -> int:
-    """The value for the player to move, exact between ``alpha`` and ``beta``, else a bound."""
+    """The value for the player to move: exact between ``alpha`` and ``beta``, else a bound."""
     if board.winner() != 0:
         return int(board.winner() * board.player() * (WIN - board.ply))
     if depth == 0 or board.over():
@@ -66,11 +66,11 @@ def negamax(board: Any, depth: int, alpha: int, beta: int) -> int:
 
 @compile_function
 def best_moves(board: Any, depth: int) -> tuple[int, npt.NDArray[np.int64]]:
-    """The value for the player to move, and all moves that reach it in the game's order."""
+    """The value for the player to move, and all moves that reach it, in the game's order."""
     moves = board.moves()
     best, count = -WIN, 0
     for move in moves:
-        value = -negamax(board.play(move), depth - 1, -WIN, 1 - best)  # exact from ``best`` on, so that equals are seen
+        value = -negamax(board.play(move), depth - 1, -WIN, 1 - best)  # exact from ``best`` up, to find equals
         if value > best:
             best, count = value, 0
         if value == best:

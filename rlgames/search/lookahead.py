@@ -1,6 +1,6 @@
 """A trained agent looks several plies ahead: alpha-beta search over its values, in plain Python and compiled.
 
-The agent's own way to move is a search of one ply. Deeper ones cost time when it plays and nothing when it learns.
+By itself an agent moves by a search of one ply. Deeper searches cost time in play and none in learning.
 """
 
 from typing import Any
@@ -11,11 +11,11 @@ import numpy.typing as npt
 from rlgames.compiled import borrowed, compilable
 from rlgames.policy import TOLERANCE, put_open_first, put_safe_first, reward
 
-WIN = 1e6  # a win after n plies scores WIN - n, far above any sum of weights; a draw 0, as the sum of the value 0
+WIN = 1e6  # a win at ply n scores WIN - n, far above any sum of weights; a draw scores 0, the sum for value 0
 
 
 def lookahead_move(agent: Any, board: Any, plies: int) -> tuple[int, float]:
-    """The best move for the player to move by a search of ``plies``, and its score, see ``alpha_beta``."""
+    """The best move for the player to move by a search of ``plies``, and its score; see ``alpha_beta``."""
     return alpha_beta(borrowed(agent), board, plies)
 
 
@@ -42,11 +42,11 @@ def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float
 def alpha_beta(agent: Any, board: Any, plies: int) -> tuple[int, float]:
     """The best move for the player to move by a search of ``plies``, at least 1, and its score.
 
-    The score is for the player to move: a sum of weights, or that of a win, a draw or a loss. Forced wins are seen one
-    ply further, as no player leaves the other an immediate win.
+    The score is for the player to move: a sum of weights, or the score of a win, draw or loss. Forced wins are seen one
+    ply deeper, as no player leaves the opponent an immediate win.
     """
-    moves = np.empty((plies, len(agent.move_list)), np.int64)  # of the positions on the line at hand, the best last
-    left = np.zeros(plies, np.int64)  # how many of them are still to be tried
+    moves = np.empty((plies, len(agent.move_list)), np.int64)  # of the positions on the current line, the best last
+    left = np.zeros(plies, np.int64)  # how many of them are still untried
     low, high = np.full(plies, -np.inf), np.full(plies, np.inf)  # scores that matter, for the player to move there
     line = [board] * plies
     left[0], score = expand(agent, board, moves[0])
@@ -68,7 +68,7 @@ def alpha_beta(agent: Any, board: Any, plies: int) -> tuple[int, float]:
         else:
             score = -low[ply]
             ply -= 1
-        if score > low[ply] + TOLERANCE:  # among equals the first: mirror images differ by how their sums round
+        if score > low[ply] + TOLERANCE:  # the first among equals: mirror images differ by rounding of sums
             low[ply] = score
             if ply == 0:
                 best = moves[0, left[0]]
@@ -76,9 +76,9 @@ def alpha_beta(agent: Any, board: Any, plies: int) -> tuple[int, float]:
 
 @compilable
 def expand(agent: Any, board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, float]:
-    """Write the moves that a search must try into ``moves``, the most promising last; how many, and the best score.
+    """Write the moves to search into ``moves``, the most promising last; return their number and the best score.
 
-    There are none if the score is final: ``moves[0]`` then reaches it, unless the game is over.
+    The number is 0 if the score is final: ``moves[0]`` then reaches it, unless the game is over.
     """
     player = board.player()
     if board.over():

@@ -75,16 +75,16 @@ def test_evaluation_is_that_of_the_fused_agent(quick):
 
 
 BAD = [
-    (["optimizer=alpha_bounds"], "engine=batched has no meaning for AlphaBounds, whose weights share one number"),
-    (["optimizer=auto_tidbd"], "engine=batched has no meaning for AutoTIDBD, which looks at the next position"),
-    (["optimizer=swift_td"], "engine=batched has no meaning for SwiftTD, which looks at the next position or keeps"),
+    (["optimizer=alpha_bounds"], "engine=batched cannot use AlphaBounds: its weights share one number"),
+    (["optimizer=auto_tidbd"], "engine=batched cannot use AutoTIDBD: it looks at the next position"),
+    (["optimizer=swift_td"], "engine=batched cannot use SwiftTD: it looks at the next position or keeps"),
     (["learner=q", "game=tictactoe"], "engine=batched plays learner=td, not Q"),
-    (["learner.lambda_=0.5", "learner.traces=rr"], "knows learner.traces=et and res without a threshold"),
+    (["learner.lambda_=0.5", "learner.traces=rr"], "supports only learner.traces=et and res without a threshold"),
     (["learner.lambda_=0.5", "learner.threshold=0.1"], "without a threshold"),
     (["batched.combine=median"], "batched.combine is 'median'; allowed are mean and sum"),
     (
         ["batch=10_000_000_000"],
-        r"batch is 10000000000, .* GiB on cpu of .* GiB; the largest batch that fits is about \d+",
+        r"batch is 10000000000, .* GiB of the .* GiB on cpu; the largest batch that fits is about \d+",
     ),
 ]
 
@@ -123,7 +123,7 @@ def test_memory_that_runs_out_on_the_way():
         raise torch.OutOfMemoryError
 
     player.learner.step = step
-    with pytest.raises(ValueError, match="batch is 4, too many for cpu; try batch=2"):
+    with pytest.raises(ValueError, match="batch is 4, too large for cpu; try batch=2"):
         player.learner.train(player.agent, 0, 10, 0.1, np.random.default_rng(0))
 
 
