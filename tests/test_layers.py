@@ -30,7 +30,8 @@ ALLOWED = {
     "build": set(),
     "console": {"build"},
     "training": {
-        *("agents", "build", "console", "episodes", "evaluation", "games", "learners", "optim", "players", "schedules"),
+        *("agents", "build", "console", "episodes", "evaluation", "features", "games", "learners", "optim"),
+        *("players", "schedules"),
     },
     "lineup": {"build", "chess", "console", "players", "training"},
     "__main__": set(),
