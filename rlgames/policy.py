@@ -17,7 +17,8 @@ TOLERANCE = 1e-5
 def best_move(agent: Any, board: Any) -> tuple[int, float]:
     """The best move for the player to move, and the value it leads to, on the agent's scale.
 
-    An immediate win comes first; among equals the first in the game's order (Bagheri et al. 2015, table 1, step 11).
+    An immediate win comes first; among equals, whose sums differ by no more than TOLERANCE, the first in the game's
+    order (Bagheri et al. 2015, table 1, step 11).
     A ``tactical`` agent looks one ply further: it lets the opponent win at once only if there is no other move.
     """
     player = board.player()
