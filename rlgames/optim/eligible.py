@@ -12,7 +12,7 @@ class Eligible(NamedTuple):
     """The entries of a parameter that take part in a step: those active now, before (traces), or in the next position.
 
     Attributes:
-        i: index of the entries: rows of a table, or all of a dense parameter.
+        i: index of the entries: rows of a table, all of a dense parameter, or some entries of either.
         x, e, x_next: see ``Transition``; tensors of one shape.
         fresh: whether an entry had no trace when the step began.
     """
@@ -67,20 +67,27 @@ def eligible(
         before: the trace without it; None if there is none.
         ahead: gradient of the next position, ``checked``; None if it is not looked at.
         factor: what the gradient is multiplied by in traces.
-        pick: of a dense gradient too, let only those entries take part which are not 0 somewhere.
+        pick: let only those entries take part which are not 0 somewhere, not all of a dense parameter or a row.
     """
     if not gradient.is_sparse or (trace is not None and not trace.is_sparse):
-        gradient = gradient.to_dense()
-        e = factor * gradient if trace is None else trace
-        ahead = torch.zeros_like(gradient) if ahead is None else ahead.to_dense()
-        fresh = torch.ones_like(gradient, dtype=torch.bool) if before is None else before.to_dense() == 0
-        i = ((gradient != 0) | (e != 0) | (ahead != 0)) if pick else ...
-        return Eligible(i, gradient[i], e[i], ahead[i], fresh[i])
-    ahead = ahead.to_sparse(1) if ahead is not None and not ahead.is_sparse else ahead
-    rows = _rows(gradient, trace, ahead)
-    x = _values(gradient, rows, gradient)
-    e = factor * x if trace is None else _values(trace, rows, gradient)
-    return Eligible(rows, x, e, _values(ahead, rows, gradient), _values(before, rows, gradient) == 0)
+        x = gradient.to_dense()
+        e = factor * x if trace is None else trace
+        ahead = torch.zeros_like(x) if ahead is None else ahead.to_dense()
+        fresh = torch.ones_like(x, dtype=torch.bool) if before is None else before.to_dense() == 0
+        i: Any = ...
+    else:
+        ahead = ahead.to_sparse(1) if ahead is not None and not ahead.is_sparse else ahead
+        i = _rows(gradient, trace, ahead)
+        x = _values(gradient, i, gradient)
+        e = factor * x if trace is None else _values(trace, i, gradient)
+        ahead, fresh = _values(ahead, i, gradient), _values(before, i, gradient) == 0
+    if not pick:
+        return Eligible(i, x, e, ahead, fresh)
+    some = (x != 0) | (e != 0) | (ahead != 0)
+    if i is ...:
+        return Eligible(some, x[some], e[some], ahead[some], fresh[some])
+    row, *others = some.nonzero(as_tuple=True)
+    return Eligible((i[row], *others), x[some], e[some], ahead[some], fresh[some])
 
 
 def _rows(*tensors: Tensor | None) -> Tensor:
