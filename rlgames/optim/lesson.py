@@ -1,6 +1,6 @@
 """One step of learning: what it tells the parameters of an optimizer, and what that changes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -31,6 +31,19 @@ class Lesson(NamedTuple):
     gradients: dict[Tensor, Tensor]
     traces: Traced
     ahead: dict[Tensor, Tensor]
+
+
+def ahead_of(rule: Any, grads: Sequence[Tensor | None]) -> dict[Tensor, Tensor]:
+    """See ``Lesson``; ``grads`` has one for each parameter, or is empty.
+
+    Raises:
+        ValueError: if it has another number of them, or one is not finite.
+    """
+    params = parameters(rule)
+    if grads and len(grads) != len(params):
+        raise ValueError(f"next_grads holds {len(grads)} gradients; the optimizer has {len(params)} parameters")
+    pairs = zip(params, grads, strict=True) if grads else ()
+    return {param: checked(grad, "next gradient") for param, grad in pairs if grad is not None}
 
 
 def gradients_of(rule: Any, traced: bool, ahead: dict[Tensor, Tensor]) -> dict[Tensor, Tensor]:

@@ -26,9 +26,8 @@ from torch import Tensor
 
 from rlgames.code_cache import depends_on
 from rlgames.optim.checks import is_number, plain
-from rlgames.optim.eligible import checked
 from rlgames.optim.lanes import params_class
-from rlgames.optim.lesson import Lesson, Traced, all_finite, changes, gradients_of, largest, parameters, traces_of
+from rlgames.optim.lesson import Lesson, Traced, ahead_of, all_finite, changes, gradients_of, largest, traces_of
 from rlgames.optim.transition import Transition as Transition
 from rlgames.traces import Traces
 
@@ -237,7 +236,7 @@ class StepSize(torch.optim.Optimizer):
         delta, slope, known = self._told("delta", delta), self._told("slope", slope), set(self.state)
         with torch.enable_grad():
             result = closure() if closure else None
-        ahead = self._by_parameter(next_grads) if self.looks_ahead else {}
+        ahead = ahead_of(self, next_grads) if self.looks_ahead else {}
         gradients = gradients_of(self, traces is not None, ahead)
         traced = traces_of(self, gradients, traces, slope) if traces else {}
         lesson = Lesson(delta, slope, traces.decay if traces else 0.0, gradients, traced, ahead)
@@ -296,13 +295,6 @@ class StepSize(torch.optim.Optimizer):
             hint = f" (if values diverged, {self.remedy})" if is_number(number) else ""
             raise ValueError(f"{name} is {number!r}; a step needs a finite number{hint}")
         return float(number)
-
-    def _by_parameter(self, grads: Gradients) -> dict[Tensor, Tensor]:
-        params = parameters(self)
-        if grads and len(grads) != len(params):
-            raise ValueError(f"next_grads holds {len(grads)} gradients; the optimizer has {len(params)} parameters")
-        pairs = zip(params, grads, strict=True) if grads else ()
-        return {param: checked(grad, "next gradient") for param, grad in pairs if grad is not None}
 
     def _remember(self, traced: Traced) -> None:
         self.end_traces()
