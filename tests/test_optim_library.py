@@ -255,7 +255,7 @@ def test_a_refused_step_leaves_all_groups_traces_and_shared_numbers_as_they_were
 
 
 def test_what_helps_names_the_hyper_parameters_of_the_rule():
-    found = {cls: cls([ones(1)]).remedy for cls in (TDL, IDBD, Autostep, SMD, ELK1, AdaptiveObGD)}
+    found = {cls: cls([ones(1)]).remedy() for cls in (TDL, IDBD, Autostep, SMD, ELK1, AdaptiveObGD)}
     assert found == {
         TDL: "lower lr",
         IDBD: "lower lr or theta",
@@ -264,7 +264,7 @@ def test_what_helps_names_the_hyper_parameters_of_the_rule():
         ELK1: "lower lr or theta",
         AdaptiveObGD: "lower lr",
     }
-    assert make("elk1", [ones(1)]).remedy == "lower lr or theta, or set extra_x to false"
+    assert make("elk1", [ones(1)]).remedy() == "lower lr or theta, or set extra_x to false"
     with pytest.raises(ValueError, match=r"delta is nan; .* \(if values diverged, lower lr or theta\)"):
         IDBD([ones(1)]).step(math.nan)
 

@@ -105,11 +105,10 @@ class StepSize(torch.optim.Optimizer):
         p = self.hyper(self.param_groups[0])
         return bool(self.initial(p) != self.initial(p._replace(lr=2 * p.lr)))
 
-    @property
-    def remedy(self) -> str:
-        """What helps if values diverge."""
-        extra = ", or set extra_x to false" if self.param_groups[0].get("extra_x") else ""
-        return f"lower {' or '.join(name for name in DAMPERS if name in self._names)}{extra}"
+    def remedy(self, prefix: str = "") -> str:
+        """What helps if values diverge; ``prefix`` stands before the names of hyper-parameters."""
+        extra = f", or set {prefix}extra_x to false" if self.param_groups[0].get("extra_x") else ""
+        return f"lower {' or '.join(prefix + name for name in DAMPERS if name in self._names)}{extra}"
 
     @classmethod
     def check_traces(cls, traces: Traces) -> None:
@@ -245,7 +244,7 @@ class StepSize(torch.optim.Optimizer):
             for param in set(self.state) - known:  # it may begin with another lr
                 del self.state[param]
             raise DivergenceError(
-                f"{type(self).__name__} diverged, {self.remedy}: with delta {delta:g} and gradients of up to "
+                f"{type(self).__name__} diverged, {self.remedy()}: with delta {delta:g} and gradients of up to "
                 f"{largest(gradients):g} a weight or its state would be infinite or NaN"
             )
         for tensor, i, values in made:
@@ -292,7 +291,7 @@ class StepSize(torch.optim.Optimizer):
                 f"into the gradient, (deltas * values).sum().backward(), and call step(1.0)"
             )
         if not is_number(number) or not math.isfinite(number):
-            hint = f" (if values diverged, {self.remedy})" if is_number(number) else ""
+            hint = f" (if values diverged, {self.remedy()})" if is_number(number) else ""
             raise ValueError(f"{name} is {number!r}; a step needs a finite number{hint}")
         return float(number)
 
