@@ -34,7 +34,7 @@ class Lesson(NamedTuple):
 
 
 def ahead_of(rule: Any, grads: Sequence[Tensor | None]) -> dict[Tensor, Tensor]:
-    """See ``Lesson``; ``grads`` has one for each parameter, or is empty.
+    """See ``Lesson``; ``grads`` has one for each parameter, or is empty. Rules that do not look ahead need none.
 
     Raises:
         ValueError: if it has another number of them, or one is not finite.
@@ -42,7 +42,7 @@ def ahead_of(rule: Any, grads: Sequence[Tensor | None]) -> dict[Tensor, Tensor]:
     params = parameters(rule)
     if grads and len(grads) != len(params):
         raise ValueError(f"next_grads holds {len(grads)} gradients; the optimizer has {len(params)} parameters")
-    pairs = zip(params, grads, strict=True) if grads else ()
+    pairs = zip(params, grads, strict=True) if grads and rule.looks_ahead else ()
     return {param: checked(grad, "next gradient") for param, grad in pairs if grad is not None}
 
 

@@ -235,7 +235,7 @@ class StepSize(torch.optim.Optimizer):
         delta, slope, known = self._told("delta", delta), self._told("slope", slope), set(self.state)
         with torch.enable_grad():
             result = closure() if closure else None
-        ahead = ahead_of(self, next_grads) if self.looks_ahead else {}
+        ahead = ahead_of(self, next_grads)
         gradients = gradients_of(self, traces is not None, ahead)
         traced = traces_of(self, gradients, traces, slope) if traces else {}
         lesson = Lesson(delta, slope, traces.decay if traces else 0.0, gradients, traced, ahead)

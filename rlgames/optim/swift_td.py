@@ -123,6 +123,6 @@ class SwiftTD(StepSize):
         h_next = h - h_old * x * (z - a) - h * a * x + t.delta * z_bar + g * (z_bar - a)
         change = t.delta * z + g * (z - a)
         beta = s.beta + (1 - keep) * torch.square(x) * math.log(p.decay)
-        beta = torch.clamp_min(beta, -23)
-        beta = torch.clamp(beta + p.theta * torch.exp(-beta) * t.delta * trace, -23, math.log(p.eta))
+        rise = p.theta * torch.exp(torch.clamp_max(-beta, 23)) * t.delta * trace
+        beta = torch.clamp(beta + rise, -23, math.log(p.eta))
         return w + change, Meta(beta, h_next, h, change, z, trace, z_bar)
