@@ -17,7 +17,6 @@ from rlgames.cli import Interrupted, Interruptible
 from rlgames.dashboard import Dashboard, own_game, thoughts
 from rlgames.episodes import Episodes
 from rlgames.files import write_atomically
-from rlgames.optim import StepSize
 from rlgames.players import GreedyPlayer
 from rlgames.progress import ProgressBar
 
@@ -284,8 +283,7 @@ class Trainer:
     def _not_finite(self, when: str) -> str:
         kept = any((self.folder / "checkpoints").glob("*.pt"))
         last = f"the last good checkpoint is in {records.shown(self.folder)}" if kept else "there is no checkpoint yet"
-        optimizer = self.player.optimizer
-        remedy = optimizer.remedy("optimizer.") if isinstance(optimizer, StepSize) else "lower optimizer.lr"
+        remedy = getattr(self.player.optimizer, "remedy", "lower {}lr".format)("optimizer.")
         return f"the values became infinite or NaN {when}; {last}; the optimizer diverged, {remedy}"
 
 
