@@ -25,7 +25,8 @@ def reward(winner: int, ply: int, win_decay: float) -> float:
 def best_move(agent: Any, board: Any) -> tuple[int, float]:
     """The best move for the player to move, and the value it leads to, on the agent's scale.
 
-    An immediate win comes first; ties go to the first in the game's order (Bagheri et al. 2015, table 1, step 11).
+    An immediate win comes first; ties, sums that differ by no more than TOLERANCE, go to the first in the game's order
+    (Bagheri et al. 2015, table 1, step 11).
     A ``tactical`` agent looks one ply further: it lets the opponent win at once only if there is no other move.
     """
     player, ply = board.player(), board.ply

@@ -106,7 +106,8 @@ def test_every_optimizer_is_partial():
 def test_defaults_are_the_published_ones():
     cfg = load()
     assert (cfg.games, cfg.eval_every, cfg.seed, cfg.engine, cfg.device) == (500_000, 50_000, 0, "fused", "cpu")
-    assert cfg.optimizer == {"_target_": "rlgames.optim.tcl.TCLEXP", "_partial_": True, "lr": 0.05, "beta": 2.7}
+    assert cfg.optimizer._target_ == "rlgames.optim.tcl.TCLEXP"
+    assert (cfg.optimizer.lr, cfg.optimizer.beta, cfg.optimizer.cross_entropy) == (0.05, 2.7, False)
     assert cfg.learner.epsilon == 0.1
     assert (cfg.network.output, cfg.features.count, cfg.features.length) == ("tanh", 70, 8)
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from rlgames.networks.table import ValueNetwork
-from rlgames.optim.step_size import StepSize
+from rlgames.optim.step_size import DivergenceError, StepSize
 from rlgames.policy import best_move
 from rlgames.traces import Traces
 
@@ -81,7 +81,10 @@ class Eager:
         if isinstance(self.optimizer, StepSize):
             f.sum().backward()  # type: ignore[no-untyped-call]
             ahead = self._gradients(after, gamma) if self.optimizer.looks_ahead and gamma else ()
-            self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces, next_grads=ahead)
+            try:
+                self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces, next_grads=ahead)
+            except DivergenceError:
+                return math.nan
         else:
             (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, with the target fixed
             self.optimizer.step()

@@ -35,6 +35,12 @@ def notes(player: Learning) -> Iterable[str]:
     changes_lr = getattr(player.learner, "lr", Constant(1.0)) != Constant(1.0)
     if changes_lr and getattr(player.optimizer, "lr_is_start", False):
         yield f"learner.lr has no effect on {rule}, whose lr is only the step size with which weights begin"
+    images = getattr(getattr(player.features, "compact", None), "images", 1)
+    if images > 2 and any(group.get("extra_x") for group in getattr(player.optimizer, "param_groups", ())):
+        yield (
+            f"{rule} with optimizer.extra_x multiplies its steps by up to {images} on symmetric boards of "
+            f"{player.game.name} and diverges; optimizer.extra_x=false does not"
+        )
 
 
 def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:

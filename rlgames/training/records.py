@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.optim import StepSize
+from rlgames.agents.eager import slope
+from rlgames.optim import DivergenceError, StepSize
 from rlgames.training.files import write_atomically
 
 PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully", "chess")
@@ -167,21 +168,38 @@ def rule_numbers(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[
     return numbers
 
 
-@torch.no_grad()
-def step_share(network: Any, optimizer: torch.optim.Optimizer | None, boards: Sequence[Any]) -> dict[str, float]:
-    """Σ α x² over the active weights, the mean over ``boards``: the share of its error that a step takes off a board.
+def step_share(
+    network: Any, optimizer: torch.optim.Optimizer | None, boards: Sequence[Any], delta: float = 0.1
+) -> dict[str, float]:
+    """The share of its error that a step takes off a board: the change of the value divided by ``delta``.
 
-    Of linear units; M of Autostep is this number where it is above 1. Empty for optimizers without step sizes.
+    The steps are made on copies of the active weights, each board's by itself and without traces.
+
+    Args:
+        network: the value network.
+        optimizer: the result is empty if it is none of our rules.
+        boards: the share is their mean.
+        delta: the TD error; that of rules which normalise by it is not proportional to it.
     """
     if not isinstance(optimizer, StepSize) or not hasattr(network, "indices"):
         return {}
-    param = network.embedding.weight
-    group = optimizer.param_groups[0]
-    rows = network.indices(*boards)
-    state = optimizer.state_of(param, group)
-    alpha = optimizer.step_size(optimizer.hyper(group), type(state)(*(tensor[rows, 0] for tensor in state)))
-    x = (rows.unsqueeze(2) == rows.unsqueeze(1)).sum(2)  # a weight that is active twice stands there twice
-    return {"optimizer/step_share": float((alpha * x).sum(1).mean())}
+    shares = [_share(network, optimizer, rows, delta) for rows in network.indices(*boards)]
+    return {"optimizer/step_share": sum(shares) / len(shares)}
+
+
+@torch.no_grad()
+def _share(network: Any, optimizer: StepSize, rows: torch.Tensor, delta: float) -> float:
+    """``step_share`` of the board with these active ``rows``."""
+    rows, x = torch.unique(rows, return_counts=True)  # a weight that is active twice has x = 2
+    trial = optimizer.excerpt(rows)
+    (w,) = trial.param_groups[0]["params"]
+    w.grad = x.to(w.dtype)[:, None]
+    before = float(network.unit((w.grad * w).sum()))
+    try:
+        trial.step(delta, slope(network.output, before))
+    except DivergenceError:
+        return math.nan
+    return (float(network.unit((w.grad * w).sum())) - before) / delta
 
 
 def step_sizes(optimizer: torch.optim.Optimizer | None) -> torch.Tensor:

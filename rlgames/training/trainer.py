@@ -203,7 +203,8 @@ class Trainer:
         ):  # else it is not for these pictures, and the learner's look may hold its own
             boards = own_game(self.player.game, greedy, rng)
             self.dashboard.picture(p.games, "boards", thoughts(self.player, boards))
-            shares = records.step_share(self.player.network, self.player.optimizer, boards[:-1])
+            error = p.rows[-1]["td_error"] or 0.1  # None or 0: nothing was learned
+            shares = records.step_share(self.player.network, self.player.optimizer, boards[:-1], error)
             self.dashboard.scalars(p.games, shares)
         self.dashboard.flush()
         self.bar.print(f"{p.games:>11,} games: {self.evaluation.headline(p.rows[-1])}")
@@ -282,7 +283,8 @@ class Trainer:
     def _not_finite(self, when: str) -> str:
         kept = any((self.folder / "checkpoints").glob("*.pt"))
         last = f"the last good checkpoint is in {records.shown(self.folder)}" if kept else "there is no checkpoint yet"
-        return f"the values became infinite or NaN {when}; {last}; a smaller optimizer.lr may help"
+        remedy = getattr(self.player.optimizer, "remedy", "lower {}lr".format)("optimizer.")
+        return f"the values became infinite or NaN {when}; {last}; the optimizer diverged, {remedy}"
 
 
 def _passed(before: int, now: int, every: int) -> bool:
