@@ -8,6 +8,7 @@ from omegaconf import DictConfig
 
 from rlgames.build import CONF, build, check, load, settle
 from rlgames.train import train
+from rlgames.training.assemble import assemble
 
 FILES = {
     group.name: sorted(file.stem for file in group.glob("*.yaml")) for group in sorted(CONF.iterdir()) if group.is_dir()
@@ -68,6 +69,17 @@ def words_for(group, name):
 ALL = [(group, name) for group, names in FILES.items() for name in names]
 
 
+_trained = set()
+
+
+def new_kind(cfg):
+    """Whether no experiment of the same classes was trained before: one training for each is enough."""
+    kind = tuple(str(cfg[part]._target_) for part in ("game", "learner", "optimizer", "evaluation") if cfg[part])
+    new = kind not in _trained
+    _trained.add(kind)
+    return new
+
+
 @pytest.mark.parametrize(("group", "name"), ALL, ids=["-".join(pair) for pair in ALL])
 def test_every_file_composes_builds_and_runs(group, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -75,7 +87,9 @@ def test_every_file_composes_builds_and_runs(group, name, tmp_path, monkeypatch)
     if name == "uci" and not Path(STOCKFISH).exists():
         pytest.skip(f"there is no {STOCKFISH}")
     cfg = load(*words_for(group, name))
-    if group == "evaluation":  # many matches
+    if group == "experiment" and not new_kind(cfg):
+        assemble(cfg)
+    elif group == "evaluation":  # many matches
         build(cfg, group, game=build(cfg, "game"), opponent=build(cfg, "opponent", game=build(cfg, "game")))
     else:
         assert train(cfg)["games"] == 2

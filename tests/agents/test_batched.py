@@ -258,7 +258,7 @@ def test_games_of_a_batch_are_games():
     """Random games in lockstep end as random games do, and their numbers fit together."""
     network, optimizer, learner, _ = parts(TICTACTOE, epsilon=Constant(1.0))
     agent, learner = lockstep(network, optimizer, learner, 400)
-    n = 8000
+    n = 3000
     episodes = learner.train(agent, 0, n, 1e-30, np.random.default_rng(4))
     assert n <= episodes.games < n + 400
     draws = episodes.games - episodes.first - episodes.second

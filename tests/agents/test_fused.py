@@ -165,7 +165,7 @@ def test_connect4_games(name):
         same(*(learn(engine, name, unit) for engine in (Eager, Fused)))
 
 
-@pytest.mark.parametrize("name", some("tcl_exp"))
+@pytest.mark.parametrize("name", some("tcl_exp", marks=pytest.mark.thorough))
 def test_tictactoe_games_with_symmetric_boards(name):
     same(*(learn(engine, name, RULES[name].unit, TicTacToe()) for engine in (Eager, Fused)))
 

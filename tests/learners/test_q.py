@@ -342,6 +342,7 @@ def test_other_parts_cannot_be_named_beside_it(tmp_path, monkeypatch):
         train(load(*SMALL, "optimizer=tcl"), [*SMALL, "optimizer=tcl"])
 
 
+@pytest.mark.thorough
 def test_td_is_proved_the_same_way(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["game=tictactoe", "evaluation=exhaustive", "engine=eager", "games=2", "eval_every=2"]

@@ -66,6 +66,7 @@ def test_a_run_goes_on_with_another_engine_and_back(quick):
     assert len(saved["progress"]["rows"]) == 3
 
 
+@pytest.mark.thorough
 def test_evaluation_is_that_of_the_fused_agent(quick):
     folder = quick(*LOCKSTEP, "games=200", "eval_every=200", "evaluation.first=50")
     words = [f"checkpoint={folder}", "opponent=random", "evaluation.first=50", "evaluation.second=0"]

@@ -60,6 +60,7 @@ def test_constructor_defaults_learn_a_regression():
     assert words[1][0].all(), "the weights were learned in place"
 
 
+@pytest.mark.thorough
 def test_auto_tidbd_without_next_positions_is_autostep():
     ours = tracking.measure(AutoTIDBD, {"lr": 0.05, "theta": 0.01, "old_trace": False}, 1, 200, 300)
     theirs = tracking.measure(Autostep, {"lr": 0.05, "mu": 0.01}, 1, 200, 300)
