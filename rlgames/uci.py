@@ -100,7 +100,7 @@ class Uci:
         thought.stop.set()
         end = time.monotonic() + wait if self._ready.is_set() else 0.0  # else a search ends when it begins
         while not thought.done.wait(0.005) and time.monotonic() < end:
-            self.thinker.search.stop()
+            self.thinker.stop()
 
     def _work(self) -> None:
         self.thinker = self._load(self.say)

@@ -189,6 +189,40 @@ def test_several_lines(talk):
     assert len({words[words.index("pv") + 1] for words in last}) == 3
 
 
+SHUFFLED = "g1h1 g8h8 h1g1 h8g8"
+
+
+@pytest.mark.parametrize(
+    ("position", "depth", "move", "score"),
+    [  # lost, but for the third repetition, or for the fiftieth move without capture
+        (f"fen 6k1/5ppp/8/8/1q6/8/5PPP/6K1 w - - 0 1 moves {SHUFFLED} {SHUFFLED}", 4, "g1h1", "cp 0"),
+        (f"fen 6k1/5ppp/8/8/1q6/8/5PPP/6K1 w - - 0 1 moves {SHUFFLED} g1h1 g8h8 h1g1", 4, None, None),
+        ("fen 6k1/5ppp/8/8/8/8/q4PPP/6K1 w - - 99 80", 4, None, "cp 0"),
+        ("fen 8/8/8/8/8/5k2/7P/R5K1 w - - 99 80", 5, "h2h4", None),  # every other move is a draw
+        ("fen 6k1/5ppp/8/8/8/8/8/K2R4 w - - 99 80", 3, "d1d8", "mate 1"),
+        ("fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 5, None, None),
+        ("fen k7/8/8/8/8/5r2/6q1/7K w - - 0 1", 3, "h1g2", None),  # one legal move
+    ],
+)
+def test_the_first_line_is_the_same_however_many_are_wanted(thinker, position, depth, move, score):
+    told = set()
+    for lines in range(1, 7):
+        said = []
+        thinker.say = said.append
+        thinker.clear()
+        thinker.set_option("multipv", str(lines))
+        thinker.position(position.split())
+        best = thinker.think(depth, 0, threading.Event(), time.monotonic())
+        told.add((best, *(line.split(" nodes ")[0] for line in said if " multipv 1 " in line)))
+        last = [line for line in said if line.startswith(f"info depth {depth} ")]
+        assert len(last) == min(lines, len(thinker.board.moves()))
+        assert len({line.split(" pv ")[1].split()[0] for line in last}) == len(last)
+    assert len(told) == 1
+    best, *_, first = told.pop()
+    assert move in (None, best)
+    assert score is None or first.endswith(score)
+
+
 def test_several_lines_with_mates(thinker):
     said = []
     thinker.say = said.append

@@ -108,8 +108,8 @@ def extend_line(s: Any, ply: int, move: int) -> None:
 
 @compilable
 def must_stop(s: Any) -> bool:
-    """Whether the search has to unwind."""
-    if s.stop or s.nodes >= s.node_limit:
+    """Whether the search has to unwind; not before there is an answer."""
+    if (s.stop and s.best_depth > 0) or s.nodes >= s.node_limit:
         s.aborted = 1
     return s.aborted != 0  # type: ignore[no-any-return]
 
@@ -175,6 +175,10 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
     n = generate(b, checks, s.moves[ply], False)
     if n == 0:
         return -MATE + ply if check else 0
+    some = ply == 0 and s.n_roots > 0
+    if some:
+        n, hint = s.n_roots, s.best_line[0]
+        s.moves[0, :n] = s.roots[:n]
     order(s, b, ply, n, hint)
     s.keys[s.root + ply] = b.key
     best, best_move, lowest = -INFINITE, 0, alpha
@@ -203,7 +207,8 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
                     remember_quiet(s, b, ply, depth, move)
                 break
     bound = LOWER if best >= beta else EXACT if best > lowest else UPPER
-    store(table, b.key, s.age, best_move, depth, bound, to_table(best, ply))
+    if not some:
+        store(table, b.key, s.age, best_move, depth, bound, to_table(best, ply))
     if s.noting:
         note(s, b, depth, bound, best)
     return best
@@ -312,4 +317,5 @@ def begin(s: Any, b: Board, keys: npt.NDArray[np.int64], n_keys: int) -> None:
         s.killers[ply, 0], s.killers[ply, 1], s.passed[ply] = 0, 0, 0
     for k in range(4096):
         s.history[0, k], s.history[1, k] = s.history[0, k] // 8, s.history[1, k] // 8
-    s.best_line[0], s.best_length, s.best_score, s.best_judged, s.best_depth = legal_moves(b)[0], 0, 0, 0, 0
+    s.best_line[0] = s.roots[0] if s.n_roots > 0 else legal_moves(b)[0]
+    s.best_length, s.best_score, s.best_judged, s.best_depth = 0, 0, 0, 0
