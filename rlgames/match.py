@@ -1,6 +1,7 @@
 """A match between two chess players: ``python -m rlgames.match first=runs/chess/2026-01-31_12-00-00 second=start``."""
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -141,7 +142,8 @@ def match(cfg: DictConfig) -> Ledger:
 
 
 def _players(cfg: DictConfig) -> tuple[Any, Any]:
-    from rlgames.chess.pairs import Seat, coefficients_of
+    from rlgames.chess.pairs import START, Seat, coefficients_of
+    from rlgames.chess.uci_engine import command_of
 
     seats = []
     for key, nodes in (("first", cfg.nodes), ("second", cfg.second_nodes or cfg.nodes)):
@@ -149,9 +151,11 @@ def _players(cfg: DictConfig) -> tuple[Any, Any]:
         limits = {"nodes": nodes, "depth": cfg.depth, "ms": cfg.ms}
         options: Any = OmegaConf.to_container(cfg.options) if cfg.options else {}
         coefficients = None
-        if word != "start" and not word.startswith("uci:"):
+        if word != START and command_of(word) is None:
             from rlgames.training import checkpoint
 
+            if shutil.which(word) and not Path(word).expanduser().exists():
+                raise ValueError(f"{key} is {word}, which is no run folder or checkpoint; an engine is uci:{word}")
             coefficients = coefficients_of(checkpoint.load(word), word)
         seats.append(Seat(word, coefficients, limits, options))
     return seats[0], seats[1]

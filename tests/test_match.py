@@ -36,8 +36,16 @@ def test_options_of_engines_are_passed_on(tmp_path):
     log = tmp_path / "log"
     engine.write_text(f"#!/bin/sh\nwhile read w x; do echo $w $x >> {log}; case $w in {answers} esac; done\n")
     engine.chmod(0o755)
-    play("games=2", f"second=uci:{engine}", "options={Elo: 7}")
-    assert "setoption name Elo value 7" in log.read_text()
+    for second in (f"uci:{engine}", str(engine)):
+        play("games=2", f"second={second}", "options={Elo: 7}", f"folder={len(second)}")
+        assert "setoption name Elo value 7" in log.read_text()
+        log.unlink()
+
+
+def test_the_help_says_how_an_engine_is_named():
+    from rlgames.console.usage import help_text
+
+    assert "an engine: its path, or uci:COMMAND" in help_text("match", [])
 
 
 def test_more_nodes_are_stronger():
@@ -111,6 +119,8 @@ def test_an_engine_that_dies_is_counted_apart(tmp_path):
         ("elo1=-1.0", "elo0 must be the smaller one"),
         ("first=nowhere", "there is no run folder or checkpoint"),
         ("second=uci:/no/such", "there is no engine /no/such"),
+        ("second=uci:", "the engine is ''; it must be the path"),
+        ("second=sh", "second is sh, which is no run folder or checkpoint; an engine is uci:sh"),
         ("openings.random_plies=-2", "openings.random_plies is -2"),
     ],
 )

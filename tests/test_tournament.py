@@ -130,6 +130,7 @@ def test_checkpoints_of_chess_form_a_ladder(tmp_path, monkeypatch):
         (["random"], "needs two players or more"),
         (["random", "random"], "named twice: random"),
         (["random", "perfec"], "did you mean perfect?"),
+        (["start", "/bin/sh"], "'/bin/sh' is an engine of another program, which plays in python -m rlgames.match"),
         (["random", "minimax"], "name the game"),
         (["random", "run", "game=connect4"], "these are of"),
         (["random", "minimax", "game=tictactoe", "matches=3"], "matches is 3; it must be an even number"),

@@ -14,7 +14,9 @@ from rlgames.chess.evaluation import SIZE, start_values
 from rlgames.chess.openings import Openings
 from rlgames.chess.pgn import pgn
 from rlgames.chess.searcher import Searcher
-from rlgames.chess.uci_engine import EngineError, UciEngine
+from rlgames.chess.uci_engine import EngineError, UciEngine, command_of
+
+START = "start"  # the name of the engine before learning
 
 
 class Pair(NamedTuple):
@@ -73,7 +75,7 @@ class Seat(NamedTuple):
     """Who plays, in words and arrays that can be sent to another process.
 
     Attributes:
-        name: path of a checkpoint, ``start``, or ``uci:`` and the path of an engine.
+        name: path of a checkpoint, ``start``, or an engine, see ``rlgames.chess.uci_engine.command_of``.
         coefficients: of a checkpoint.
         limits: nodes, depth and ms per move, 0 for none.
         options: UCI options of an engine.
@@ -90,11 +92,12 @@ class Seat(NamedTuple):
         Raises:
             ValueError: if an engine cannot be started.
         """
-        if not self.name.startswith("uci:"):
+        command = command_of(self.name)
+        if self.name == START or command is None:
             coefficients = start_values() if self.coefficients is None else self.coefficients
             return Searcher(coefficients, **self.limits, name=self.name)
         nodes, depth, ms = (self.limits[key] or None for key in ("nodes", "depth", "ms"))
-        return UciEngine(self.name.removeprefix("uci:"), self.options, depth, nodes, ms and ms / 1000)
+        return UciEngine(command, self.options, depth, nodes, ms and ms / 1000)
 
 
 class Match(NamedTuple):
