@@ -53,9 +53,10 @@ class Ledger:
     """
 
     def __init__(self, cfg: DictConfig) -> None:
+        from rlgames.training.records import new_folder
+
         self.cfg: Any = OmegaConf.to_container(cfg, resolve=True)
-        name = time.strftime("%Y-%m-%d_%H-%M-%S")
-        self.folder = Path("runs", "match", name) if cfg.folder is None else Path(cfg.folder).expanduser()
+        self.folder = new_folder(Path("runs", "match")) if cfg.folder is None else Path(str(cfg.folder)).expanduser()
         self.folder.mkdir(parents=True, exist_ok=True)
         self.points: list[float | None] = []
         self.results, self.errors = [0, 0, 0], []  # type: list[int], list[str]

@@ -136,7 +136,7 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
     coefficients = coefficients_of(saved, cfg.checkpoint) if saved else start_values()
     engine = Searcher(coefficients, cfg.nodes, cfg.depth, hash_mb=16)
     chosen = []
-    for position in read(Path(cfg.epd).expanduser()):
+    for position in read(Path(str(cfg.epd)).expanduser()):
         engine.new_game()
         chosen.append((position, engine.think(Course(position.board)).move))
     themes = dict.fromkeys(position.theme for position, _ in chosen)
@@ -144,7 +144,7 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
     found = (found if len(found) > 1 else {}) | {"": figures(chosen)}
     if cfg.json is not None:
         content = {theme or "all": figure._asdict() for theme, figure in found.items()}
-        write_atomically(Path(cfg.json).expanduser(), to_json(content))
+        write_atomically(Path(str(cfg.json)).expanduser(), to_json(content))
     return found
 
 

@@ -178,7 +178,7 @@ def run(cfg: DictConfig) -> Standing:
     print(table(standing))
     if cfg.json is not None:
         content = {**standing._asdict(), "ratings": [rating._asdict() for rating in standing.ratings]}
-        write_atomically(Path(cfg.json).expanduser(), (json.dumps(content, indent=2) + "\n").encode())
+        write_atomically(Path(str(cfg.json)).expanduser(), (json.dumps(content, indent=2) + "\n").encode())
     return standing
 
 

@@ -37,7 +37,7 @@ def test_options_of_engines_are_passed_on(tmp_path):
     engine.write_text(f"#!/bin/sh\nwhile read w x; do echo $w $x >> {log}; case $w in {answers} esac; done\n")
     engine.chmod(0o755)
     for second in (f"uci:{engine}", str(engine)):
-        play("games=2", f"second={second}", "options={Elo: 7}", f"folder={len(second)}")
+        play("games=2", f"second={second}", "options={Elo: 7}")
         assert "setoption name Elo value 7" in log.read_text()
         log.unlink()
 

@@ -60,8 +60,8 @@ def test_move_score_and_line(fake):
 DRAWN_AT_100 = "8/8/3k4/8/8/3K4/8/R7 w - - 98 120"
 FEN_AND_LINE = [  # position, the line an engine tells, what of it can be played
     (DRAWN_AT_100, "a1a2 d6d5 a2a3 d5d6", "a1a2 d6d5"),  # fifty moves
-    ("8/8/8/3p1k2/8/3K4/8/8 w - - 0 1", "d3c3 d5d4 c3d4 f5f4 d4e3", "d3c3 d5d4 c3d4"),  # bare kings
-    ("8/8/8/3p1k2/8/3K4/8/8 w - - 0 1", "d3c3 f5e4 c3c4", "d3c3 f5e4"),  # no legal move
+    ("8/8/8/3p1k2/8/3K4/8/8 w - - 0 1", "d3c3 d5d4 c3d4 f5f4 d4d5", "d3c3 d5d4 c3d4"),  # bare kings
+    ("8/8/8/3p1k2/8/3K4/8/8 w - - 0 1", "d3c3 f5e4 c3c4", "d3c3"),  # no legal move: the library tells no line at all
     ("8/8/8/3p1k2/8/3K4/8/8 w - - 0 1", "d3e3 d5d4", "d3c3"),  # the line of another move
     ("8/8/8/3p1k2/8/3K4/8/8 w - - 0 1", "d3d3", "d3c3"),  # nonsense
 ]
