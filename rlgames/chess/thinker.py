@@ -35,7 +35,8 @@ class Thinker:
     """
 
     def __init__(self, coefficients: Any, say: Callable[[str], None]) -> None:
-        self.coefficients, self.say = coefficients / max(coefficients[0], 0.1), lambda line: None
+        self.coefficients = coefficients / max(coefficients[0], 0.1)
+        self.say: Callable[[str], None] = lambda line: None
         self.overhead, self.lines = 30, 1
         self.search, self.others = Search(self.coefficients, 16), Search(self.coefficients, OTHERS_MB)
         self.position(["startpos", "moves", "e2e4"])
