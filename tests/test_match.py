@@ -53,6 +53,19 @@ def test_more_nodes_are_stronger():
     assert ledger.pairs().score > 0.6
 
 
+def test_equal_pairs_count_once(tmp_path):
+    """From one position the same two players always play the same two games."""
+    words = ["second_nodes=20", "openings.random_plies=0", "folder=m", "adjudication.max_plies=200"]
+    few, many = play(*words, "games=2"), play(*words, "games=12")
+    assert few.pairs() == many.pairs()
+    assert sum(many.results) == 12
+    assert "(1 different pairs of 6; equal ones count once)" in str(many)
+    assert "different" not in str(few)
+    saved = json.loads((tmp_path / "m" / "match.json").read_text())
+    assert (sum(saved["pentanomial"]), len(set(saved["digests"]))) == (1, 1)
+    assert (tmp_path / "m" / "games.pgn").read_text().count("[Event ") == 12
+
+
 def test_a_match_goes_on_where_it_was_left(tmp_path):
     play("games=8", "folder=whole", "second_nodes=20")
     play("games=4", "folder=part", "second_nodes=20")
@@ -62,6 +75,7 @@ def test_a_match_goes_on_where_it_was_left(tmp_path):
     assert len(ledger.points) == 4
     whole, part = (json.loads((tmp_path / name / "match.json").read_text()) for name in ("whole", "part"))
     assert whole["points"] == part["points"]
+    assert whole["digests"] == part["digests"]
     assert (tmp_path / "whole" / "games.pgn").read_bytes() == (tmp_path / "part" / "games.pgn").read_bytes()
 
 

@@ -1,5 +1,6 @@
 """Two players play pairs of games: the same opening twice, with colours exchanged."""
 
+import hashlib
 import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -34,6 +35,13 @@ class Pair(NamedTuple):
     def results(self) -> list[int]:
         """+1, 0, -1 for the first player in every game that was played to its end."""
         return [side * record.winner for side, record in zip((1, -1), self.records, strict=True) if record is not None]
+
+    @property
+    def digest(self) -> str:
+        """A word that tells it from pairs of other games."""
+        courses = [record.course for record in self.records if record is not None]
+        games = [(course.boards[0].fen(), course.moves) for course in courses]
+        return hashlib.sha256(repr(games).encode()).hexdigest()[:16]
 
     @property
     def points(self) -> float | None:
@@ -121,6 +129,7 @@ class Played(NamedTuple):
     """What is kept of a pair, see ``Pair``; ``texts`` are its games as PGN."""
 
     points: float | None
+    digest: str
     results: list[int]
     errors: list[str]
     texts: list[str]
@@ -161,7 +170,7 @@ def play_number(number: int) -> Played:
         if record is not None:
             tags = {"Event": "match", "Round": f"{number + 1}.{k + 1}", "White": white, "Black": black}
             texts.append(pgn(record, tags))
-    return Played(pair.points, pair.results, list(pair.errors), texts)
+    return Played(pair.points, pair.digest, pair.results, list(pair.errors), texts)
 
 
 def coefficients_of(saved: dict[str, Any], path: str) -> npt.NDArray[np.float32]:

@@ -1,5 +1,6 @@
 import io
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,11 +9,12 @@ from rlgames.chess.board import START, Board, Chess
 from rlgames.chess.contest import Adjudication, Course, play
 from rlgames.chess.epd import split_epd
 from rlgames.chess.evaluation import start_values
+from rlgames.chess.match_evaluation import MatchEvaluation
 from rlgames.chess.openings import Openings
 from rlgames.chess.pairs import play_pair
 from rlgames.chess.pgn import from_san, pgn, read_pgn, san
 from rlgames.chess.search import Result
-from rlgames.chess.searcher import Searcher
+from rlgames.chess.searcher import Searcher, Untrained
 from rlgames.chess.uci_engine import EngineError
 
 GAME = Chess()
@@ -308,6 +310,15 @@ def test_a_player_against_itself_is_even():
         pair = play_pair(player, player, SOME, Adjudication(), player.score, np.random.default_rng(seed))
         assert pair.points == 1
         assert pair.records[0].course.moves == pair.records[1].course.moves
+
+
+def test_equal_pairs_of_an_evaluation_count_once():
+    agent = SimpleNamespace(agent=SimpleNamespace(coefficients=start_values))
+    rules, game = Adjudication(max_plies=40), GAME
+    for plies, different in ((0, 1), (4, 3)):
+        match = MatchEvaluation(game, Untrained(game, nodes=20), Openings(random_plies=plies), rules, games=6, nodes=60)
+        scores = match.scores(agent, np.random.default_rng(0))
+        assert (scores["pairs"].n, len(scores["results"])) == (different, 6)
 
 
 def test_a_crash_spoils_its_pair_only():
