@@ -5,6 +5,7 @@ compiling: "uci" is answered before that, "isready" when it is done, so that no 
 """
 
 import contextlib
+import gc
 import io
 import itertools
 import os
@@ -150,6 +151,8 @@ class Uci:
                 self.say("bestmove 0000")
             self._end(1)
             return
+        gc.collect()
+        gc.freeze()  # or else looking for garbage in all modules would take a tenth of a second, from the clock
         self._ready.set()
         self._answer_ready()
         while True:
@@ -225,14 +228,18 @@ def moves_of(words: list[str]) -> list[str]:
 
 
 def milliseconds(words: list[str], limits: dict[str, int], white: bool, overhead: int) -> float | None:
-    """Time to think, None for no limit. Of a clock a thirtieth is taken, and most of the increment."""
+    """Time to think, None for no limit. Of a clock a thirtieth is taken, and most of the increment.
+
+    But never much of what is left: an increment that is used up leaves no time for a delay.
+    """
     if "movetime" in words:
         return max(0.0, limits.get("movetime", 0) - overhead)
     own, increment = ("wtime", "winc") if white else ("btime", "binc")
     if {"wtime", "btime", "winc", "binc", "movestogo"} & set(words):
         left = max(0.0, limits.get(own, 1000) - overhead)  # only the opponent's clock is known: be quick
         share = left / min(max(1, limits.get("movestogo", MOVES_TO_GO)), MOVES_TO_GO)
-        return min(share + 0.75 * max(0, limits.get(increment, 0)), 0.7 * left)
+        most = (0.7 if "movestogo" in limits else 0.2) * left
+        return min(share + 0.75 * max(0, limits.get(increment, 0)), most)
     return None if {"depth", "nodes", "mate"} & set(limits) else DEFAULT_MS
 
 

@@ -9,7 +9,7 @@ import time
 import pytest
 import torch
 
-from rlgames.chess.board import START, Board
+from rlgames.chess.board import START, Board, Chess
 from rlgames.chess.evaluation import start_values
 from rlgames.chess.thinker import Thinker
 from rlgames.uci import Uci, is_read, load_thinker, milliseconds, moves_of, numbers_of, option
@@ -149,6 +149,27 @@ def test_positions_with_history_blanks_and_promotions(talk):
     assert talk.move(after, "go depth 2") in ("a8d8", "e8d8", "e8f7")
     assert talk.move(f"{after.replace('e7d8q', 'e7d8Q')}\r", "go depth 2") in ("a8d8", "e8d8", "e8f7")
     assert legal(talk.move("position\tstartpos moves ", "go depth 1"))
+
+
+def test_a_position_goes_on_from_the_last_one_or_begins_anew(thinker):
+    lines = [
+        *("startpos", "startpos moves e2e4", "startpos moves e2e4 c7c5 g1f3", "startpos moves e2e4 c7c5 b1c3"),
+        *(
+            "startpos moves e2e4",
+            f"fen {START.fen()} moves e2e4 e7e5",
+            "fen 4k3/8/8/8/8/8/4P3/4K3 w - - 0 1 moves e2e4",
+        ),
+    ]
+    thinker.position(["startpos"])
+    for line in lines:
+        thinker.position(line.split())
+        course = thinker.course
+        with pytest.raises(ValueError, match="is not legal"):
+            thinker.position([*line.split(), *([] if "moves" in line else ["moves"]), "d7d6", "d2d3", "a1a8"])
+        assert thinker.course is course
+        assert course.uci() == line.split()[line.split().index("moves") + 1 :] if "moves" in line else not course.moves
+        assert course.board == Chess().play(course.uci(), course.boards[0])
+        assert len(course.boards) == len(course.moves) + 1
 
 
 def test_the_first_repetition_is_no_draw(talk):
@@ -389,6 +410,8 @@ def test_time_to_think():
     assert ms("wtime 60030 btime 1000") == 2000
     assert ms("wtime 60030 btime 1030", white=False) == pytest.approx(1000 / 30)
     assert ms("wtime 30030 winc 1000") == 1750
+    assert ms("wtime 80 winc 10") == 50 / 30 + 7.5
+    assert ms("wtime 50 winc 10") == 4  # so that some time is left for a delay
     assert ms("wtime 1030 movestogo 1") == 700
     assert ms("wtime 0") == 0
     assert ms("depth 4") is None

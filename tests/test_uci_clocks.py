@@ -1,5 +1,6 @@
 """The engine as people test engines: games against the clock, by the chess library's engine interface."""
 
+import gc
 import os
 import random
 import subprocess
@@ -22,9 +23,12 @@ def pair():
     players = [engines.SimpleEngine.popen_uci(COMMAND, timeout=200, env=ENVIRONMENT) for _ in range(2)]
     for player in players:
         player.ping()  # compiles
+    gc.collect()
+    gc.freeze()  # the clocks of the players run while garbage is looked for in this process
     yield players
     for player in players:
         player.quit()
+    gc.unfreeze()
 
 
 def opening(seed):

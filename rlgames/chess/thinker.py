@@ -39,6 +39,7 @@ class Thinker:
         self.say: Callable[[str], None] = lambda line: None
         self.overhead, self.lines = 30, 1
         self.search, self.others = Search(self.coefficients, 16), Search(self.coefficients, OTHERS_MB)
+        self.course = Course()
         self.position(["startpos", "moves", "e2e4"])
         self.think(1, 0, threading.Event(), time.monotonic())  # compiles
         self.clear()
@@ -90,9 +91,15 @@ class Thinker:
         split = words.index("moves") if "moves" in words else len(words)
         if words[:1] not in (["startpos"], ["fen"]):
             raise ValueError("position needs startpos or fen")
-        course = Course(START if words[0] == "startpos" else Board.from_fen(" ".join(words[1:split])))
-        for word in words[split + 1 :]:
-            course.play(from_uci(course.board, word.lower()))
+        start = START if words[0] == "startpos" else Board.from_fen(" ".join(words[1:split]))
+        moves, course = [word.lower() for word in words[split + 1 :]], self.course
+        if start != course.boards[0] or moves[: len(course.moves)] != course.uci():
+            course = Course(start)  # another game
+        new = Course(course.board)
+        for word in moves[len(course.moves) :]:
+            new.play(from_uci(new.board, word))
+        for move in new.moves:
+            course.play(move)
         self.course = course
 
     def think(self, depth: int, nodes: int, stop: threading.Event, began: float, only: Sequence[str] = ()) -> str:
