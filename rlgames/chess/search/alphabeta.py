@@ -26,7 +26,7 @@ from rlgames.chess.search.memory import (
     entry_score,
     store,
 )
-from rlgames.chess.search.ordering import MOST_HISTORY, order, pick, rank_of, remember_quiet
+from rlgames.chess.search.ordering import MOST_HISTORY, choices, order, pick, rank_of, remember_quiet
 from rlgames.chess.search.tree import board_of, note
 from rlgames.compiled import compilable, compile_function
 from rlgames.search.bounds import EXACT, LOWER, UPPER
@@ -162,9 +162,10 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
     end_line(s, ply, 0, 0)
     if must_stop(s) or (ply > 0 and drawn(b)):
         return 0
-    key, found = table[b.key & (len(table) - 1), 0], table[b.key & (len(table) - 1), 1]
-    hint = entry_move(found) if key == b.key else 0
-    if key == b.key and beta - alpha == 1 and known(s, found, depth, ply, alpha, beta):
+    here = b.key ^ (s.n_roots if ply == 0 else 0)  # what holds for some moves only is kept apart
+    key, found = table[here & (len(table) - 1), 0], table[here & (len(table) - 1), 1]
+    hint = entry_move(found) if key == here else 0
+    if key == here and beta - alpha == 1 and known(s, found, depth, ply, alpha, beta):
         return from_table(entry_score(found), ply)
     if may_pass(s, b, check, depth, ply, beta - alpha) and static(s, b) >= beta:
         s.passed[ply], s.keys[s.root + ply] = 1, b.key
@@ -172,13 +173,9 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
         s.passed[ply] = 0
         if score >= beta and abs(score) < MATE_SCORE:
             return end_line(s, ply, 0, beta)
-    n = generate(b, checks, s.moves[ply], False)
+    n = choices(s, b, checks, ply)
     if n == 0:
         return -MATE + ply if check else 0
-    some = ply == 0 and s.n_roots > 0
-    if some:
-        n, hint = s.n_roots, s.best_line[0]
-        s.moves[0, :n] = s.roots[:n]
     order(s, b, ply, n, hint)
     s.keys[s.root + ply] = b.key
     best, best_move, lowest = -INFINITE, 0, alpha
@@ -207,8 +204,7 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
                     remember_quiet(s, b, ply, depth, move)
                 break
     bound = LOWER if best >= beta else EXACT if best > lowest else UPPER
-    if not some:
-        store(table, b.key, s.age, best_move, depth, bound, to_table(best, ply))
+    store(table, here, s.age, best_move, depth, bound, to_table(best, ply))
     if s.noting:
         note(s, b, depth, bound, best)
     return best
