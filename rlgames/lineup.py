@@ -149,6 +149,10 @@ def _engine(name: str, agent: Restored | None, nodes: int) -> Seat:
 
 
 def _existing(name: str) -> str:
+    from rlgames.chess.uci_engine import command_of
+
+    if command_of(name) is not None:
+        raise ValueError(f"{name!r} is an engine of another program, which plays in python -m rlgames.match")
     if not Path(name).expanduser().exists():
         near = did_you_mean(name, (*NAMES, START))
         players = f"{', '.join(NAMES)}, and run folders or checkpoints"

@@ -37,7 +37,7 @@ def claim_folder(cfg: DictConfig, game: str) -> Path:
         OSError: if it cannot be made.
     """
     if cfg.run_dir is None:
-        folder = _new_folder(Path("runs") / game)
+        folder = new_folder(Path("runs") / game)
     else:
         folder = Path(cfg.run_dir).expanduser().absolute()
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def claim_folder(cfg: DictConfig, game: str) -> Path:
     return folder
 
 
-def _new_folder(parent: Path) -> Path:
+def new_folder(parent: Path) -> Path:
     """A folder named after date and time, with a number behind it if another run began in the same second."""
     parent.mkdir(parents=True, exist_ok=True)
     name, number = time.strftime("%Y-%m-%d_%H-%M-%S"), 1

@@ -106,22 +106,28 @@ class Search:
         for name in ("history", "pawns", "age"):
             self.state.memory[name] = 0
 
-    def run(self, board: Board, history_keys: Sequence[int] = (), limits: Limits = DEFAULT) -> Result:
+    def run(
+        self, board: Board, history_keys: Sequence[int] = (), limits: Limits = DEFAULT, roots: Sequence[int] = ()
+    ) -> Result:
         """Search ``board``.
 
         Args:
             board: the position; there must be a legal move.
             history_keys: ``key`` of the positions of the game before it, for draws by repetition.
             limits: when to stop.
+            roots: legal moves to choose from; empty: all.
 
         Raises:
             ValueError: if there is no legal move, or for a negative limit.
         """
-        if len(legal_moves(board)) == 0:
+        n_legal = len(legal_moves(board))
+        if n_legal == 0:
             raise ValueError(f"the game is over; there is no move to choose in\n{board}")
         if min(limits) < 0:
             raise ValueError(f"{limits}: limits must not be negative")
         self.state.memory["stop"] = 0
+        self.state.memory["n_roots"] = len(roots) if len(roots) < n_legal else 0
+        self.state.memory["roots"][0, : len(roots)] = roots
         timer = threading.Timer(limits.ms / 1000, self.stop) if limits.ms else None
         if timer:
             timer.daemon = True
