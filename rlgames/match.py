@@ -177,9 +177,6 @@ def main(cfg: DictConfig) -> None:
     """Play the match of the command line."""
     try:
         ledger = match(cfg)
-    except KeyboardInterrupt:
-        print("stopped; the same command with the same folder goes on")
-        raise
     except Exception as error:
         cli.report(error, "match")
         sys.exit(1)
@@ -187,4 +184,4 @@ def main(cfg: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main, "match")
+    cli.run(main, "match", "stopped; the same command with the same folder goes on")

@@ -29,24 +29,29 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     Raises:
         ValueError: for a configuration that makes no sense, or when a value was not finite.
         OSError: if something cannot be read or written.
-        rlgames.console.cli.Interrupted: after Ctrl-C or SIGTERM, when a checkpoint has been written.
+        rlgames.interrupts.Interrupted: after a signal, when a checkpoint has been written.
     """
     from rlgames.training import checkpoint
     from rlgames.training.assemble import assemble, build_evaluation, notes
     from rlgames.training.trainer import Trainer
 
+    def begin(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Trainer:
+        check(cfg)
+        player = assemble(cfg, saved)
+        for note in notes(player):
+            print(f"note: {note}")
+        return Trainer(cfg, player, build_evaluation(cfg, player), saved)
+
     settle(cfg, words or [])
     check(cfg)
-    saved = None
-    if cfg.resume is not None:
-        saved = checkpoint.load(cfg.resume)
-        cfg = checkpoint.resumed(cfg, saved, words or [])
-        check(cfg)
-    player = assemble(cfg, saved)
-    for note in notes(player):
-        print(f"note: {note}")
-    evaluation = build_evaluation(cfg, player)
-    return Trainer(cfg, player, evaluation, saved).run()
+    if cfg.resume is None:
+        return begin(cfg).run()
+    with checkpoint.held(cfg):
+        again = checkpoint.unbegun(cfg, words or [])
+        if again:
+            return begin(again).run()
+        resume = lambda saved: begin(checkpoint.resumed(cfg, saved, words or []), saved)  # noqa: E731
+        return checkpoint.load(cfg.resume, resume).run()
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="train")

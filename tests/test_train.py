@@ -8,8 +8,8 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rlgames.build import load
-from rlgames.console.cli import Interrupted
 from rlgames.console.progress import ProgressBar
+from rlgames.interrupts import Interrupted
 from rlgames.train import train
 from rlgames.training import records, trainer
 from tests.support import QUICK, last_checkpoint, result
@@ -18,6 +18,11 @@ SCHEDULES = [
     "learner.epsilon={_target_:rlgames.schedules.Linear,start:0.5,end:0.0,games:20}",
     "learner.lr={_target_:rlgames.schedules.Exponential,start:1.0,end:0.5,games:10}",
 ]
+
+
+def claimed(cfg):
+    with records.claimed_folder(cfg, "tictactoe") as folder:
+        return folder
 
 
 def rows(folder):
@@ -183,7 +188,7 @@ def test_a_run_folder_is_not_used_twice(quick):
 def test_runs_of_one_second_get_folders_of_their_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cfg = load(*QUICK)
-    assert len({records.claim_folder(cfg, "tictactoe") for _ in range(3)}) == 3
+    assert len({claimed(cfg) for _ in range(3)}) == 3
 
 
 def test_events_have_each_step_once(quick, tmp_path):

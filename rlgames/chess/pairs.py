@@ -1,6 +1,5 @@
 """Two players play pairs of games: the same opening twice, with colours exchanged."""
 
-import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, util
@@ -15,6 +14,7 @@ from rlgames.chess.openings import Openings
 from rlgames.chess.pgn import pgn
 from rlgames.chess.searcher import Searcher
 from rlgames.chess.uci_engine import EngineError, UciEngine
+from rlgames.interrupts import follow_parent
 
 
 class Pair(NamedTuple):
@@ -136,7 +136,7 @@ def begin(match: Match) -> None:
 
 
 def _begin_worker(match: Match) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal, and is for the first one
+    follow_parent()
     begin(match)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import compile_function
+from rlgames.interrupts import ask, flag
 from rlgames.players.player import Solution, draw_lots, refuse_finished
 
 WIN = 1000  # a win after n plies of the game scores WIN - n: quick wins and distant losses are better
@@ -35,9 +36,11 @@ class Minimax:
 
         Raises:
             ValueError: if the game is over.
+            rlgames.interrupts.Interrupted: if a signal asks for an end.
         """
         refuse_finished(board)
-        value, moves = search_root(board, self.depth)
+        value, moves = search_root(board, self.depth, flag())
+        ask()
         return Solution(int(value), tuple(map(int, moves)))
 
     def move(self, board: Any, rng: np.random.Generator) -> int:
@@ -50,27 +53,28 @@ class Minimax:
 
 
 @compile_function  # and not compilable: numba knows recursion of entry points only
-def search(board: Any, depth: int, alpha: int, beta: int) -> int:
-    """The value for the player to move, exact between ``alpha`` and ``beta``, else a bound."""
+def search(board: Any, depth: int, alpha: int, beta: int, flag: npt.NDArray[np.uint8]) -> int:
+    """The value for the player to move, exact between ``alpha`` and ``beta``, else a bound; nothing after a signal."""
     if board.winner() != 0:
         return int(board.ply) - WIN
-    if depth == 0 or board.over():
+    if depth == 0 or board.over() or flag[0]:
         return 0
     moves = board.moves()
     for k in range(len(moves)):
-        alpha = max(alpha, -search(board.play(moves[k]), depth - 1, -beta, -alpha))
+        alpha = max(alpha, -search(board.play(moves[k]), depth - 1, -beta, -alpha, flag))
         if alpha >= beta:
             break
     return alpha
 
 
 @compile_function
-def search_root(board: Any, depth: int) -> tuple[int, npt.NDArray[np.int64]]:
+def search_root(board: Any, depth: int, flag: npt.NDArray[np.uint8]) -> tuple[int, npt.NDArray[np.int64]]:
     """The value for the player to move, and all moves that reach it in the game's order."""
     moves = board.moves()
     best, count = -WIN, 0
     for move in moves:
-        value = -search(board.play(move), depth - 1, -WIN, 1 - best)  # exact from ``best`` on, so that equals are seen
+        # exact from ``best`` on, so that equals are seen
+        value = -search(board.play(move), depth - 1, -WIN, 1 - best, flag)
         if value > best:
             best, count = value, 0
         if value == best:

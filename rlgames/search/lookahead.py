@@ -14,12 +14,15 @@ from rlgames.policy import TOLERANCE, put_safe_first
 WIN = 1e6  # a win after n plies scores WIN - n, far above any sum of weights; a draw 0, as the sum of the value 0
 
 
-def lookahead_move(agent: Any, board: Any, plies: int) -> tuple[int, float]:
+Flag = npt.NDArray[np.uint8]  # of ``rlgames.interrupts``: a search returns anything as soon as it is not 0
+
+
+def lookahead_move(agent: Any, board: Any, plies: int, flag: Flag) -> tuple[int, float]:
     """The best move for the player to move by a search of ``plies``, and its score, see ``search``."""
-    return search(borrowed(agent), board, plies)
+    return search(borrowed(agent), board, plies, flag)
 
 
-def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float64]:
+def lookahead_values(agent: Any, board: Any, plies: int, flag: Flag) -> npt.NDArray[np.float64]:
     """Value of each legal move for the player to move by a search of ``plies``, at least 2; -1 (lost) to +1 (won)."""
     agent = borrowed(agent)
     player, moves = board.player(), board.moves()
@@ -30,14 +33,14 @@ def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float
         if after.over():
             value = agent.target(1.0 * after.winner())
         else:
-            score = after.player() * search(agent, after, plies - 1)[1]
+            score = after.player() * search(agent, after, plies - 1, flag)[1]
             value = agent.target(np.sign(score)) if abs(score) > WIN / 2 else agent.unit(score)
         values[k] = player * (value - middle) / (agent.target(1.0) - middle)
     return values
 
 
 @compilable
-def search(agent: Any, board: Any, plies: int) -> tuple[int, float]:
+def search(agent: Any, board: Any, plies: int, flag: Flag) -> tuple[int, float]:
     """The best move for the player to move by a search of ``plies``, at least 1, and its score.
 
     The score is for the player to move: a sum of weights, or that of a win, a draw or a loss. Forced wins are seen one
@@ -51,7 +54,7 @@ def search(agent: Any, board: Any, plies: int) -> tuple[int, float]:
     best, ply = moves[0, max(0, left[0] - 1)], 0
     if left[0] == 0 or plies == 1:
         return best, score
-    while True:
+    while flag[0] == 0:
         if left[ply] > 0 and low[ply] < high[ply]:
             left[ply] -= 1
             line[ply + 1] = line[ply].play(moves[ply, left[ply]])
@@ -70,6 +73,7 @@ def search(agent: Any, board: Any, plies: int) -> tuple[int, float]:
             low[ply] = score
             if ply == 0:
                 best = moves[0, left[0]]
+    return best, low[0]
 
 
 @compilable

@@ -20,7 +20,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.training.files import write_atomically
+from rlgames.training.files import remove_temporaries, write_atomically
 
 COLUMNS = (
     "key",  # of the configuration
@@ -93,6 +93,7 @@ class Results:
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{self.path}.lock"):
+            remove_temporaries(self.path.parent, self.path.name)
             rows = [old for old in self.rows() if old["key"] != row["key"]]
             text = io.StringIO()
             writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -147,8 +148,8 @@ def run_once(cfg: DictConfig, words: list[str], train: Train) -> Row | None:
 def _attempt(cfg: DictConfig, words: list[str], train: Train, folder: Path) -> Row:
     """Train in ``folder``, going on from its checkpoint if it has one; how it went."""
     games = max((int(file.stem.split("_")[1]) for file in (folder / "checkpoints").glob("games_*.pt")), default=0)
-    begun = 0 < games < cfg.games
-    if not begun:  # stopped before the first checkpoint, or after the last one without a row: seldom, and run again
+    begun = 0 < games <= cfg.games
+    if not begun:  # stopped before the first checkpoint
         shutil.rmtree(folder, ignore_errors=True)
     cfg.run_dir, cfg.resume = str(folder), str(folder) if begun else None
     try:

@@ -10,7 +10,7 @@ from rlgames.build import load
 from rlgames.evaluate import evaluate
 from rlgames.train import train
 from rlgames.training import checkpoint
-from tests.support import QUICK, last_checkpoint
+from tests.support import QUICK, last_checkpoint, result
 
 
 @pytest.fixture(scope="module")
@@ -164,10 +164,19 @@ def test_words_that_agree_or_do_not_matter_are_taken(run, quick):
     assert [row["games"] for row in saved["progress"]["rows"]] == [4, 8, 10, 12]
 
 
-@pytest.mark.parametrize("games", [8, 5])
-def test_a_total_already_reached_is_refused(run, quick, games):
-    with pytest.raises(ValueError, match=f"games is {games}, but the run to resume has played 8"):
-        quick("resume=run", f"games={games}", run_dir=None)
+def test_a_total_already_passed_is_refused(run, quick):
+    with pytest.raises(ValueError, match="games is 5, but the run to resume has played 8"):
+        quick("resume=run", "games=5", run_dir=None)
+
+
+@pytest.mark.parametrize("words", [[], ["games=8"]])
+def test_a_total_already_reached_is_there(run, quick, capsys, words):
+    before = last_checkpoint(run)
+    (run / "result.json").unlink()  # as if it was killed before it could write that
+    quick("resume=run", *words, run_dir=None)
+    assert "8 games of tictactoe, in run, already there\n" in capsys.readouterr().out
+    assert result(run)["status"] == "finished"
+    assert last_checkpoint(run)["progress"] == before["progress"]
 
 
 def test_tuples_travel_with_the_checkpoint(quick, tmp_path):
