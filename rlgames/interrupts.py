@@ -66,15 +66,18 @@ def name_of(signum: int) -> str:
 class Interruptible:
     """While entered, the first signal only asks, see ``ask``; the second ends a program at once.
 
-    Args:
-        program: the first ends the program at once, there being nothing to save.
-        words: what to print then.
-
     In a thread that is not the main one it does nothing: signals do not arrive there.
+
+    Args:
+        program: this process is a program of ours, which may be ended.
+        words: what to print when it is.
+
+    Attributes:
+        at_once: the first signal ends a program at once too, there being nothing to save.
     """
 
     def __init__(self, program: bool = False, words: str = "stopped") -> None:
-        self._program, self._words, self._heard = program, words, 0
+        self._program, self._words, self._heard, self.at_once = program, words, 0, True
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -107,7 +110,7 @@ class Interruptible:
         self._before = {}
 
     def _handle(self, signum: int, _frame: Any) -> None:
-        if not self._program:
+        if not (_programs and self.at_once):
             _asked[0] = _asked[0] or signum
 
     def _listen(self, reading: int) -> None:
@@ -118,7 +121,7 @@ class Interruptible:
 
     def _hear(self, signum: int) -> None:
         self._heard += 1
-        if self._program or (_programs and self._heard > 1):
+        if _programs and (self.at_once or self._heard > 1):
             end(signum, self._words)
         _asked[0] = _asked[0] or signum
         for stop in list(_stops):

@@ -113,7 +113,7 @@ class Trainer:
             print(f"{total:,} games of {self.player.game.name}, in {records.shown(self.folder)}{there}", flush=True)
             if p.games < total:
                 self._learn(0)  # compiles
-            stack.enter_context(Interruptible())  # up to here there was nothing to save
+            self.signals = stack.enter_context(Interruptible())
             self.bar = stack.enter_context(ProgressBar(p.games, total))
             try:
                 self._loop()
@@ -164,6 +164,7 @@ class Trainer:
             self._at_once = -(-self._at_once // 2)
         if not np.isfinite(episodes.errors):
             raise ValueError(self._not_finite(f"in game {p.games + episodes.games}"))
+        self.signals.at_once = False  # now there is something to save
         p.games += episodes.games
         p.moves += episodes.plies
         p.since_evaluation, p.since_log = p.since_evaluation.plus(episodes), p.since_log.plus(episodes)
@@ -207,6 +208,7 @@ class Trainer:
 
     def _evaluate(self) -> None:
         """Measure the agent, leaving the random stream of training alone, and record the result."""
+        self.signals.at_once = False
         self._store()
         with self.average.playing() if self.average else nullcontext():
             self._measure()

@@ -99,6 +99,8 @@ def test_bad_input_is_answered_with_one_sentence(cli_run, tmp_path, word):
     ("words", "parts"),
     [
         (["features.length=20"], ["20 cells", "GiB"]),
+        (["features.count=1000000000"], ["1,000,000,000 tuples", "GiB"]),
+        (["features.count=300000", "features.length=3"], ["300,000 tuples (3 cells, 64 rows)", "GiB"]),
         (["features.length=43"], ["features.length is 43"]),
         (["features.states=5"], ["features.states is 5"]),
         (["optimizer=sgd", "engine=fused"], ["engine=fused", "SGD", "engine=eager"]),
