@@ -1,5 +1,6 @@
 """Players by name: random, minimax, perfect, or the trained agent of a run folder or checkpoint."""
 
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -149,7 +150,7 @@ def _engine(name: str, agent: Restored | None, nodes: int) -> Seat:
 
 
 def _existing(name: str) -> str:
-    if not Path(name).expanduser().exists():
+    if not Path(os.path.expanduser(name)).exists():
         near = did_you_mean(name, (*NAMES, START))
         raise ValueError(f"{name!r} is no player{near}; players are {', '.join(NAMES)}, and run folders or checkpoints")
     return name

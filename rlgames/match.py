@@ -1,6 +1,7 @@
 """A match between two chess players: ``python -m rlgames.match first=runs/chess/2026-01-31_12-00-00 second=start``."""
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.build import CONF, build
+from rlgames.build import CONF, build, check_paths
 from rlgames.console import cli
 
 GOES_ON = ("folder", "processes", "games")  # what may change when a match goes on
@@ -22,6 +23,7 @@ def check_match(cfg: DictConfig) -> None:
     Raises:
         ValueError: naming the key, its value and what is allowed.
     """
+    check_paths(cfg)
     for key, least in {"games": 2, "nodes": 0, "depth": 0, "processes": 1, "seed": 0}.items():
         if not (type(cfg[key]) is int and cfg[key] >= least):
             raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least {least}")
@@ -54,7 +56,7 @@ class Ledger:
     def __init__(self, cfg: DictConfig) -> None:
         self.cfg: Any = OmegaConf.to_container(cfg, resolve=True)
         name = time.strftime("%Y-%m-%d_%H-%M-%S")
-        self.folder = Path("runs", "match", name) if cfg.folder is None else Path(cfg.folder).expanduser()
+        self.folder = Path("runs", "match", name) if cfg.folder is None else Path(os.path.expanduser(cfg.folder))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.points: list[float | None] = []
         self.results, self.errors = [0, 0, 0], []  # type: list[int], list[str]

@@ -10,7 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, check, settle
+from rlgames.build import CONF, check, check_paths, settle
 from rlgames.console import cli
 
 # torch, numpy and numba are imported where they are needed: --help answers at once.
@@ -43,9 +43,9 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
         return Trainer(cfg, player, build_evaluation(cfg, player), saved)
 
     settle(cfg, words or [])
-    check(cfg)
     if cfg.resume is None:
         return begin(cfg).run()
+    check_paths(cfg)
     with checkpoint.held(cfg):
         again = checkpoint.unbegun(cfg, words or [])
         if again:
@@ -66,6 +66,7 @@ def main(cfg: DictConfig) -> float:
     try:
         from rlgames.training.study import objective, run_once
 
+        check_paths(cfg)
         return objective(train(cfg, words) if cfg.results is None else run_once(cfg, words, train))
     except Exception as error:
         cli.report(error, run=f"run {job.job.num}: " if sweep else "")

@@ -126,9 +126,17 @@ def test_a_program_with_nothing_to_save_ends_at_once():
 
 
 def test_the_second_signal_ends_a_program_at_once():
-    code = "for k in range(2): os.kill(os.getpid(), 2); time.sleep(0.5 if k else 0.2)\ntime.sleep(60)"
-    done = program(f"with Interruptible(True), Interruptible() as s:\n    s.at_once = False\n    {code.replace(chr(10), chr(10) + '    ')}")
-    assert (done.returncode, done.stderr) == (130, "stopped\n")
+    code = """
+with Interruptible(True), Interruptible() as signals:
+    signals.at_once = False
+    os.kill(os.getpid(), 2)
+    time.sleep(0.3)
+    print("still here", flush=True)
+    os.kill(os.getpid(), 2)
+    time.sleep(60)
+"""
+    done = program(code)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "still here\n", "stopped\n")
 
 
 def test_a_forked_process_has_no_thread_that_listens_and_ends_by_default():

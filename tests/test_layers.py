@@ -32,6 +32,7 @@ ALLOWED = {
     "console": {"build", "interrupts"},
     "training": {
         *("agents", "build", "console", "episodes", "evaluation", "games", "learners", "optim", "players", "schedules"),
+        "interrupts",
     },
     "lineup": {"build", "chess", "console", "players", "training"},
     "__main__": set(),

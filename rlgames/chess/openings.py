@@ -1,5 +1,6 @@
 """Where games of chess begin: positions of a file, random moves, or both; without them all games would be the same."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ class Openings:
         if not limit > 0:
             raise ValueError(f"openings.limit is {limit}; it must be above 0")
         self.random_plies, self.limit = random_plies, limit
-        self.book = [(START, ())] if file is None else list(_read(Path(file).expanduser()))
+        self.book = [(START, ())] if file is None else list(_read(Path(os.path.expanduser(file))))
         if not self.book:
             raise ValueError(f"{file} holds no position to begin with")
 

@@ -2,6 +2,7 @@
 
 import dis
 import io
+import itertools
 import os
 import re
 import signal
@@ -20,8 +21,8 @@ from hydra.errors import (
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from rlgames.build import CONF, did_you_mean, load
-from rlgames.console.usage import groups, help_text
+from rlgames.build import CONF, did_you_mean, groups, load, understood
+from rlgames.console.usage import help_text
 from rlgames.interrupts import SIGPIPE, Interruptible
 
 FLAGS = {  # of Hydra's command line, and how many words follow it
@@ -30,6 +31,7 @@ FLAGS = {  # of Hydra's command line, and how many words follow it
     **dict.fromkeys(("--config-path", "-cp", "--config-name", "-cn", "--experimental-rerun"), 1),
     **dict.fromkeys(("--shell-completion", "-sc"), 0),
 }
+HYDRA_WORDS = ("hydra.launcher.", "hydra.sweeper.", "hydra.sweep.", "hydra.mode", "hydra.searchpath", "hydra.verbose")
 
 
 class ReportedError(Exception):
@@ -62,7 +64,7 @@ def _status(main: Callable[[], Any], config: str) -> int:
     _full_error = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("0", "")
     os.environ["HYDRA_FULL_ERROR"] = "1"  # lets errors through to us, instead of printing them in Hydra's way
     try:
-        check_words(sys.argv[1:], config)
+        sys.argv[1:] = check_words(sys.argv[1:], config)
         main()
     except ReportedError:
         return 1
@@ -88,18 +90,21 @@ def _open_streams() -> None:
 _full_error = False
 
 
-def check_words(words: list[str], config: str) -> None:
+def check_words(words: list[str], config: str) -> list[str]:
     """Refuse what no program can mean, and what Hydra would answer in its own terms or not at all.
 
     Args:
         words: of the command line.
         config: the program's configuration.
 
+    Returns:
+        The words as Hydra is to read them, flags first.
+
     Raises:
         ValueError: for a character that cannot be printed, an unknown flag, a word without "=", or one that adds or
             removes a part.
     """
-    values = iter(words)
+    values, flags, plain = iter(words), [], []
     for word in values:
         if not word.isprintable():  # Windows line ends in a script
             raise ValueError(f"the word {word!r} holds a character that cannot be printed")
@@ -107,12 +112,14 @@ def check_words(words: list[str], config: str) -> None:
             flag, equals, _ = word.partition("=")
             if flag not in FLAGS:
                 near = "" if equals else did_you_mean(flag, [name for name in FLAGS if name.startswith("--")])
-                plain = word.lstrip("-") if equals else f"{flag.lstrip('-') or 'games'}=VALUE"
-                raise ValueError(f"{word} does not exist{near}; words are written without dashes: {plain}")
-            if FLAGS[flag] and not equals:
-                next(values, None)
+                right = word.lstrip("-") if equals else f"{flag.lstrip('-') or 'games'}=VALUE"
+                raise ValueError(f"{word} does not exist{near}; words are written without dashes: {right}")
+            following = itertools.islice(values, 0 if equals else FLAGS[flag])
+            flags += [word, *following]
         else:
             _check_word(word, config)
+            plain.append(word)
+    return [*flags, *understood(plain, config)]
 
 
 def _check_word(word: str, config: str) -> None:
@@ -127,6 +134,8 @@ def _check_word(word: str, config: str) -> None:
         raise ValueError(f"{key} is null; allowed are {', '.join(files)}")
     if word.startswith("+") and key in names:
         raise ValueError(f"{word} needs no plus: {key}={value}")
+    if key.startswith("hydra.") and not key.startswith(HYDRA_WORDS):
+        raise ValueError(f"{key} has no effect here; run_dir= names the run folder, and -m begins a sweep")
     if word.startswith("+") and key.partition(".")[0] not in (*load(config=config), "experiment", "hydra"):
         raise ValueError(_unknown(key, config))
 

@@ -15,6 +15,7 @@
     progress        counters of the trainer, among them the rows of progress.csv
 """
 
+import os
 import sys
 import zipfile
 from collections.abc import Callable
@@ -25,6 +26,7 @@ from typing import Any, TypeVar
 import torch
 from omegaconf import DictConfig, OmegaConf
 
+from rlgames.build import did_you_mean
 from rlgames.training import records
 from rlgames.training.files import DamagedError, atomic, owned
 
@@ -77,7 +79,7 @@ def load(path: str | Path, use: Callable[[dict[str, Any]], T] = same) -> T:
         ValueError: if there is none, naming the file and what is wrong with it.
         Exception: what ``use`` raises, but a ``DamagedError``, which means that the content does not fit.
     """
-    path = Path(path).expanduser()
+    path = Path(os.path.expanduser(path))
     if path.is_file():
         return _used(path, use)
     if not path.is_dir():
@@ -142,15 +144,16 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
     config: DictConfig = OmegaConf.create(saved["config"])
     for key in set(map(str, cfg)) - set(map(str, config)):  # words that are newer than the checkpoint
         config[key] = cfg[key]
-    named = [word.lstrip("+~").partition("=")[0].partition("@")[0].replace("/", ".") for word in words]
+    named: list[str] = [word.lstrip("+~").partition("=")[0].partition("@")[0].replace("/", ".") for word in words]
     if "experiment" in named:
         named += [str(key) for key in cfg]
-    differing = []
-    for key in dict.fromkeys(named):
-        if key.partition(".")[0] in FREE:
-            OmegaConf.update(config, key, OmegaConf.select(cfg, key), merge=False)
-        else:
-            differing += _differences(cfg, config, key)
+    named = [key for key in dict.fromkeys(named) if key.partition(".")[0] not in ("hydra", "experiment")]
+    fixed = [key for key in named if key.partition(".")[0] not in FREE]
+    for key in set(named) - set(fixed):
+        OmegaConf.update(config, key, OmegaConf.select(cfg, key), merge=False)
+    for key in fixed:
+        _check_known(config, key)
+    differing = [text for key in fixed for text in _differences(cfg, config, key)]
     if differing:
         changes = "; ".join(differing)
         raise ValueError(f"the run to resume differs: {changes}; leave these words out, or start a new run")
@@ -193,11 +196,20 @@ def unbegun(cfg: DictConfig, words: list[str]) -> DictConfig | None:
 
 def run_folder(path: str) -> Path | None:
     """The run folder that ``path``, itself or a checkpoint in it, belongs to; None for a checkpoint kept elsewhere."""
-    given = Path(path).expanduser()
+    given = Path(os.path.expanduser(path))
     folder = given.parent if given.is_file() else given
     if folder.name == "checkpoints":
         return folder.parent
     return folder if given.is_dir() else None
+
+
+def _check_known(config: DictConfig, key: str) -> None:
+    part, _, name = key.rpartition(".")
+    node = OmegaConf.select(config, part) if part else config
+    if not isinstance(node, DictConfig) or name not in node:
+        names = [str(key) for key in node if str(key)[0] != "_"] if isinstance(node, DictConfig) else []
+        has = f"its {part} has {', '.join(names)}" if names else f"it has no {part}"
+        raise ValueError(f"the run to resume has no {key}{did_you_mean(name, names)}; {has}")
 
 
 def _differences(cfg: DictConfig, saved: DictConfig, key: str) -> list[str]:

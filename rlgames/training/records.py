@@ -5,6 +5,7 @@ import functools
 import io
 import json
 import math
+import os
 import platform
 import re
 import shlex
@@ -44,10 +45,10 @@ def claimed_folder(cfg: DictConfig, game: str) -> Iterator[Path]:
         ValueError: if the folder holds something and is not the one being resumed, or another process is at work there.
         OSError: if it cannot be made.
     """
-    folder = _new_folder(Path("runs") / game) if cfg.run_dir is None else Path(cfg.run_dir).expanduser().absolute()
+    folder = Path(os.path.expanduser(cfg.run_dir)).absolute() if cfg.run_dir else _new_folder(Path("runs") / game)
     folder.mkdir(parents=True, exist_ok=True)
     with owned(folder):
-        mine = cfg.resume is not None and Path(cfg.resume).expanduser().absolute().is_relative_to(folder)
+        mine = cfg.resume is not None and Path(os.path.expanduser(cfg.resume)).absolute().is_relative_to(folder)
         if not mine:
             _empty(folder)
         for place in (folder, folder / "checkpoints"):

@@ -12,6 +12,7 @@ import csv
 import hashlib
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -58,7 +59,7 @@ class Results:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser().absolute()
+        self.path = Path(os.path.expanduser(path)).absolute()
         if self.path.suffix != ".csv":
             raise ValueError(f"results is {str(path)!r}; it must be a .csv file")
         self.rows()
@@ -219,7 +220,7 @@ def _tuples(file: str) -> list[list[int]]:
 
 
 def _text(file: str) -> str:
-    return Path(file).expanduser().read_text(encoding="utf-8", errors="replace")
+    return Path(os.path.expanduser(file)).read_text(encoding="utf-8", errors="replace")
 
 
 CONTENT: dict[tuple[str, ...], Callable[[str], Any]] = {  # of the files that decide how a run goes

@@ -92,6 +92,8 @@ class Trainer:
             raise ValueError(
                 f"eval_every is {cfg.eval_every}; it must be a multiple of learner.update_every={self.chunk}"
             )
+        future = np.linspace(self.progress.games, max(self.progress.games, cfg.games - 1), 10_001).astype(np.int64)
+        player.learner.curves(np.unique(future), self.lr)  # refuses what would leave its range one day
         self._greedy()  # refuses a lookahead now and not after the first games
         self._claim = ExitStack()
         self.folder = self._claim.enter_context(records.claimed_folder(cfg, player.game.name))
@@ -253,7 +255,7 @@ class Trainer:
         if not all(torch.isfinite(param).all() for param in self.player.network.parameters()):
             raise ValueError(self._not_finite(f"by game {self.progress.games}"))
         content = {
-            "config": OmegaConf.to_container(self.cfg, resolve=True),
+            "config": OmegaConf.to_container(self.cfg),  # with "${games}", which follows a new total
             "tuples": getattr(self.player.features, "tuples", None),
             "average": self.average.state_dict() if self.average else None,
             **self._state(),
