@@ -67,8 +67,7 @@ def understood(words: Iterable[str], config: str = "train") -> list[str]:
 
 def _name(word: str) -> str:
     """``word`` in quotes if Hydra would take it for a number or the like."""
-    plain = re.fullmatch(r"[A-Za-z_][\w-]*|\W.*|", word) and word.lower() not in ("true", "false", "null", "inf", "nan")
-    return word if plain else f"'{word}'"
+    return f"'{word}'" if re.fullmatch(r"[+-]?[\d.][\w.+-]*|(?i:true|false|inf|nan)", word) else word
 
 
 def build(cfg: DictConfig, key: str, **given: Any) -> Any:

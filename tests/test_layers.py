@@ -31,8 +31,8 @@ ALLOWED = {
     "build": set(),
     "console": {"build", "interrupts"},
     "training": {
-        *("agents", "build", "console", "episodes", "evaluation", "games", "learners", "optim", "players", "schedules"),
-        "interrupts",
+        *("agents", "build", "console", "episodes", "evaluation", "features", "games", "learners", "optim"),
+        *("interrupts", "players", "schedules"),
     },
     "lineup": {"build", "chess", "console", "players", "training"},
     "__main__": set(),
