@@ -1,5 +1,6 @@
 """Evaluate a saved agent: ``python -m rlgames.evaluate checkpoint=runs/connect4/2026-01-31_12-00-00``."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     scores = evaluation.scores(restored.greedy(), np.random.default_rng(cfg.seed))
     figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:
-        write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
+        write_atomically(Path(os.path.expanduser(cfg.json)), records.to_json(figures))
     return {**figures, "scores": scores, "report": evaluation.report(scores)}
 
 

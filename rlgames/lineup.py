@@ -1,5 +1,6 @@
 """Players by name: random, minimax, perfect, or the trained agent of a run folder or checkpoint."""
 
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,7 +154,7 @@ def _existing(name: str) -> str:
 
     if command_of(name) is not None:
         raise ValueError(f"{name!r} is an engine of another program, which plays in python -m rlgames.match")
-    if not Path(name).expanduser().exists():
+    if not Path(os.path.expanduser(name)).exists():
         near = did_you_mean(name, (*NAMES, START))
         players = f"{', '.join(NAMES)}, and run folders or checkpoints"
         raise ValueError(f"{name!r} is not a player{near}; players are {players}")

@@ -1,6 +1,7 @@
 """A match between two chess players: ``python -m rlgames.match first=runs/chess/2026-01-31_12-00-00 second=start``."""
 
 import json
+import os
 import shutil
 import sys
 import time
@@ -11,7 +12,7 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.build import CONF, build
+from rlgames.build import CONF, build, check_paths
 from rlgames.console import cli
 
 GOES_ON = ("folder", "processes", "games")  # what may change when a match goes on
@@ -23,6 +24,7 @@ def check_match(cfg: DictConfig) -> None:
     Raises:
         ValueError: naming the key, its value and what is allowed.
     """
+    check_paths(cfg)
     for key, least in {"games": 2, "nodes": 0, "depth": 0, "processes": 1, "seed": 0}.items():
         if not (type(cfg[key]) is int and cfg[key] >= least):
             raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least {least}")
@@ -57,7 +59,8 @@ class Ledger:
         from rlgames.training.records import new_folder
 
         self.cfg: Any = OmegaConf.to_container(cfg, resolve=True)
-        self.folder = new_folder(Path("runs", "match")) if cfg.folder is None else Path(str(cfg.folder)).expanduser()
+        new = cfg.folder is None
+        self.folder = new_folder(Path("runs", "match")) if new else Path(os.path.expanduser(str(cfg.folder)))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.points: list[float | None] = []
         self.digests: list[str] = []
@@ -189,9 +192,6 @@ def main(cfg: DictConfig) -> None:
     """Play the match of the command line."""
     try:
         ledger = match(cfg)
-    except KeyboardInterrupt:
-        print("stopped; the same command with the same folder goes on")
-        raise
     except Exception as error:
         cli.report(error, "match")
         sys.exit(1)
@@ -199,4 +199,4 @@ def main(cfg: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main, "match")
+    cli.run(main, "match", "stopped; the same command with the same folder goes on")

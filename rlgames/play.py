@@ -97,9 +97,10 @@ class Opponent:
             return self.player.learner.move_values(self.player.agent, board)
         import numpy as np
 
+        from rlgames.interrupts import flag
         from rlgames.search.lookahead import lookahead_values
 
-        return self.player.agent.run(lookahead_values, board, np.int64(self.lookahead))
+        return self.player.agent.run(lookahead_values, board, np.int64(self.lookahead), flag())
 
     def move(self, board: Any) -> int:
         """Its move on ``board``."""
@@ -292,9 +293,6 @@ def main(cfg: DictConfig) -> None:
     """Play with the configuration of the command line."""
     try:
         play(cfg)
-    except KeyboardInterrupt:
-        print()
-        raise
     except Exception as error:
         cli.report(error, "play")
         sys.exit(1)

@@ -4,6 +4,7 @@ Positions come from EPD files (PGN standard, section 16.2): ``bm`` names the bes
 graded suites such as the Strategic Test Suite ``c8`` holds the points of the moves ``c9``.
 """
 
+import os
 import re
 import sys
 from collections.abc import Iterable
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF
+from rlgames.build import CONF, check_paths
 from rlgames.chess.epd import lines_of, split_epd
 from rlgames.console import cli
 from rlgames.training.files import write_atomically
@@ -118,11 +119,12 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
     from rlgames.training import checkpoint
     from rlgames.training.records import to_json
 
+    check_paths(cfg)
     saved = cfg.checkpoint and checkpoint.load(cfg.checkpoint)
     coefficients = coefficients_of(saved, cfg.checkpoint) if saved else start_values()
     engine = Searcher(coefficients, cfg.nodes, cfg.depth, hash_mb=16)
     chosen = []
-    for position in read(Path(str(cfg.epd)).expanduser()):
+    for position in read(Path(os.path.expanduser(str(cfg.epd)))):
         engine.new_game()
         chosen.append((position, engine.think(Course(position.board)).move))
     themes = dict.fromkeys(position.theme for position, _ in chosen)
@@ -130,7 +132,7 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
     found = (found if len(found) > 1 else {}) | {"": figures(chosen)}
     if cfg.json is not None:
         content = {theme or "all": figure._asdict() for theme, figure in found.items()}
-        write_atomically(Path(str(cfg.json)).expanduser(), to_json(content))
+        write_atomically(Path(os.path.expanduser(str(cfg.json))), to_json(content))
     return found
 
 

@@ -1,6 +1,7 @@
 """Every player against every other: ``python -m rlgames.tournament runs/connect4/A random minimax perfect``."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -192,7 +193,7 @@ def run(cfg: DictConfig) -> Standing:
     print(table(standing))
     if cfg.json is not None:
         content = {**standing._asdict(), "ratings": [rating._asdict() for rating in standing.ratings]}
-        write_atomically(Path(str(cfg.json)).expanduser(), (json.dumps(content, indent=2) + "\n").encode())
+        write_atomically(Path(os.path.expanduser(str(cfg.json))), (json.dumps(content, indent=2) + "\n").encode())
     return standing
 
 

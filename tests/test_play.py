@@ -255,4 +255,4 @@ def test_ctrl_c_ends_with_130(run_folder):
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "")
+    assert (process.returncode, err) == (130, "stopped\n")

@@ -1,5 +1,6 @@
 """Where games of chess begin: positions of a file, random moves, or both; without them all games would be the same."""
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +37,7 @@ class Openings:
         if not limit > 0:
             raise ValueError(f"openings.limit is {limit}; it must be above 0")
         self.random_plies, self.limit = random_plies, limit
-        self.book = [(START, ())] if file is None else _read(Path(str(file)).expanduser())
+        self.book = [(START, ())] if file is None else _read(Path(os.path.expanduser(str(file))))
 
     def draw(self, rng: np.random.Generator, score: Callable[[Any], float]) -> Course:
         """An opening that is not over and, by ``score`` (pawns), not decided.

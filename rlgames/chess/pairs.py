@@ -1,7 +1,6 @@
 """Two players play pairs of games: the same opening twice, with colours exchanged."""
 
 import hashlib
-import signal
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, util
@@ -16,6 +15,7 @@ from rlgames.chess.openings import Openings
 from rlgames.chess.pgn import pgn
 from rlgames.chess.searcher import Searcher
 from rlgames.chess.uci_engine import EngineError, UciEngine, command_of
+from rlgames.interrupts import follow_parent
 
 START = "start"  # the name of the engine before learning
 
@@ -148,7 +148,7 @@ def begin(match: Match) -> None:
 
 
 def _begin_worker(match: Match) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal, and is for the first one
+    follow_parent()
     begin(match)
 
 

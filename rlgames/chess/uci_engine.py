@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from rlgames.chess.search import Result
+from rlgames.interrupts import answer as when_answered
 
 MATE = 100_000  # centipawns; a mate in n moves scores this much less n
 
@@ -70,7 +71,8 @@ class UciEngine:
 
         def start() -> None:
             try:
-                opened.set_result(self._chess.engine.SimpleEngine.popen_uci(self._words, timeout=self._timeout))
+                popen = self._chess.engine.SimpleEngine.popen_uci
+                opened.set_result(popen(self._words, timeout=self._timeout, setpgrp=True))  # Ctrl-C is not for it
             except Exception as error:
                 opened.set_exception(error)
 
@@ -104,7 +106,9 @@ class UciEngine:
         for word in course.uci():
             board.push_uci(word)
         try:
-            answer = self._engine.play(board, self._limit, game=self._game, info=self._chess.engine.INFO_ALL)
+            answer = when_answered(
+                lambda: self._engine.play(board, self._limit, game=self._game, info=self._chess.engine.INFO_ALL)
+            )
         except self._errors as error:
             self._died = True
             raise EngineError(f"{self.name}: {error}") from error

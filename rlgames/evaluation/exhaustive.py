@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlgames.evaluation.matches import sample_game
+from rlgames.interrupts import ask
 from rlgames.players import GreedyPlayer, Player
 
 MAX_CELLS = 9
@@ -103,6 +104,7 @@ class Exhaustive:
             rng: not used: nothing is left to chance.
         """
         moves = agent.moves(self.game.board, self._lines, self._lengths)
+        ask()
         choice = {board: int(move) for board, move in zip(self.boards, moves, strict=True)}
         best = sum(-self._value(board.play(move)) == self._value(board) for board, move in choice.items())
         return {

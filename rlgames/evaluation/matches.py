@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlgames.interrupts import ask
 from rlgames.players import Perfect, Player
 
 
@@ -61,9 +62,14 @@ def wilson(rate: float, n: float, z: float = 1.96) -> tuple[float, float]:
 
 
 def play_match(first: Player, second: Player, board: Any, rng: np.random.Generator) -> tuple[list[int], Any]:
-    """Play a match from ``board`` to the end; return the moves and the final board."""
+    """Play a match from ``board`` to the end; return the moves and the final board.
+
+    Raises:
+        rlgames.interrupts.Interrupted: if a signal asks for an end.
+    """
     moves = []
     while not board.over():
+        ask()
         moves.append((first if board.player() > 0 else second).move(board, rng))
         board = board.play(moves[-1])
     return moves, board

@@ -108,15 +108,21 @@ class NTuples:
         symmetric: bool = True,
         table_per_player: bool = True,
     ) -> None:
+        sets = 2 if table_per_player else 1
+        self._states = game.states(states)
         if tuples is None:
+            check_walks(game.grid.size, count, length)
+            self._check_room(game, count, length, states**length, sets * count * states**length)
             tuples = random_walks(game.grid, count, length, np.random.default_rng(seed))
         elif isinstance(tuples, str):
             tuples = read_tuples(tuples)
         if not all(isinstance(cells, Sequence) and all(type(cell) is int for cell in cells) for cells in tuples):
             raise ValueError(f"features.tuples is {tuples!r}; it must be a list of lists of cell numbers")
         self.tuples = [list(cells) for cells in tuples]
-        self._states = game.states(states)
-        self._check(game.n_cells, states, 2 if table_per_player else 1)
+        self._check(game.n_cells)
+        rows = sets * sum(states ** len(cells) for cells in self.tuples)
+        longest = max(map(len, self.tuples))
+        self._check_room(game, len(self.tuples), longest, states**longest, rows)
         self._symmetries = np.array(game.symmetries if symmetric else game.symmetries[:1])
         self._two = table_per_player
         self.n_features = len(self.tuples) * len(self._symmetries)
@@ -124,17 +130,17 @@ class NTuples:
         self.capacity = self.n_features * game.n_cells
         self._lines = np.zeros((game.n_parts, game.n_codes, self.n_features), np.int64)
         compact = np.zeros_like(self._lines)
-        rows, first_row, first_compact = [], 0, 0
+        numbered, first_row, first_compact = [], 0, 0
         for t, cells in enumerate(self.tuples):
             tuple_rows = self._number(t, cells, states, compact)
             self._lines[0, :, t :: len(self.tuples)] += first_row
             compact[0, :, t :: len(self.tuples)] += first_compact
-            rows.append(first_row + tuple_rows)
+            numbered.append(first_row + tuple_rows)
             first_row += states ** len(cells)
             first_compact += len(tuple_rows)
         self.table_size = first_row
         self.size = first_row * (2 if table_per_player else 1)
-        table = np.concatenate(rows)
+        table = np.concatenate(numbered)
         self.rows = np.concatenate([table, table + first_row]) if table_per_player else table
         self.compact = CompactNTuples(
             compact.astype(np.int32),
@@ -176,7 +182,7 @@ class NTuples:
             stride *= len(occurring)
         return rows
 
-    def _check(self, n_cells: int, states: int, sets: int) -> None:
+    def _check(self, n_cells: int) -> None:
         if not self.tuples:
             raise ValueError("features.tuples is empty; at least one tuple is needed")
         for cells in self.tuples:
@@ -187,15 +193,17 @@ class NTuples:
                 raise ValueError(f"features.tuples: tuple {cells} leaves the board; cells are 0 to {n_cells - 1}")
             if len(set(cells)) < len(cells):
                 raise ValueError(f"features.tuples: tuple {cells} names a cell twice")
-        total = sets * sum(states ** len(cells) for cells in self.tuples)
-        longest = max(self.tuples, key=len)
-        gigabytes, available = 4 * total / 2**30, _memory() / 2**30
-        # The largest rules keep three state numbers per weight.
-        if 4 * gigabytes > available or total >= 2**31:
+
+    @staticmethod
+    def _check_room(game: Any, count: int, longest: int, most: int, rows: int) -> None:
+        weights, available = 4 * rows / 2**30, _memory() / 2**30
+        codes = 24 * count * len(game.symmetries) * game.n_parts * game.n_codes / 2**30  # as 64 and 32 bits, twice
+        # The largest rules keep three numbers of state per weight.
+        if 4 * weights + codes > available or rows >= 2**31:
             raise ValueError(
-                f"features: tables for tuples like {longest} ({len(longest)} cells, {states ** len(longest):,} rows) "
-                f"need {gigabytes:,.1f} GiB of weights and up to three times that for the optimizer; this machine has "
-                f"{available:.1f} GiB, and a table has at most 2^31 rows"
+                f"features: tables for {count:,} tuples ({longest} cells, {most:,} rows) need {weights:,.1f} GiB of "
+                f"weights, up to three times that for the optimizer, and {codes:,.1f} GiB to find their rows; this "
+                f"machine has {available:.1f} GiB and a table at most 2^31 rows"
             )
 
 
@@ -245,10 +253,7 @@ def random_walks(grid: npt.NDArray[np.int64], count: int, length: int, rng: np.r
     Raises:
         ValueError: if ``length`` or ``count`` is out of range, or too few distinct walks are found.
     """
-    if not (isinstance(length, int) and 1 <= length <= grid.size):
-        raise ValueError(f"features.length is {length}; a tuple has 1 to {grid.size} cells")
-    if not (isinstance(count, int) and count >= 1):
-        raise ValueError(f"features.count is {count}; at least 1 tuple is needed")
+    check_walks(grid.size, count, length)
     walks: dict[tuple[int, ...], None] = {}
     failures = 0
     while len(walks) < count:
@@ -261,6 +266,18 @@ def random_walks(grid: npt.NDArray[np.int64], count: int, length: int, rng: np.r
                 f"features.count is {count}, but only {len(walks)} different walks of {length} cells were found"
             )
     return [list(walk) for walk in walks]
+
+
+def check_walks(cells: int, count: int, length: int) -> None:
+    """Refuse what is no number of walks, or no length of one on so many ``cells``.
+
+    Raises:
+        ValueError: naming the key.
+    """
+    if not (isinstance(length, int) and 1 <= length <= cells):
+        raise ValueError(f"features.length is {length}; a tuple has 1 to {cells} cells")
+    if not (isinstance(count, int) and count >= 1):
+        raise ValueError(f"features.count is {count}; at least 1 tuple is needed")
 
 
 def _walk(grid: npt.NDArray[np.int64], length: int, rng: np.random.Generator) -> list[int] | None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rlgames.interrupts import ask, flag
 from rlgames.players.player import refuse_finished
 from rlgames.policy import greedy_move, greedy_moves
 
@@ -35,6 +36,7 @@ class GreedyPlayer:
 
         Raises:
             ValueError: if the game is over.
+            rlgames.interrupts.Interrupted: if a signal asks for an end.
         """
         move = self._moves.get(board)
         if move is None:
@@ -46,7 +48,9 @@ class GreedyPlayer:
         if self.lookahead > 1:
             from rlgames.search.lookahead import lookahead_move
 
-            return int(self.agent.run(lookahead_move, board, self.lookahead)[0])
+            move = int(self.agent.run(lookahead_move, board, self.lookahead, flag())[0])
+            ask()
+            return move
         return int(self.agent.run(greedy_move, board)[0])
 
     def moves(self, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

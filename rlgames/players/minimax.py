@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import compile_function
+from rlgames.interrupts import ask, flag
 from rlgames.players.player import Solution, draw_lots, refuse_finished
 
 WIN = 1000  # a win at ply n of the game scores WIN - n: quick wins and distant losses are better
@@ -35,9 +36,11 @@ class Minimax:
 
         Raises:
             ValueError: if the game is over.
+            rlgames.interrupts.Interrupted: if a signal asks for an end.
         """
         refuse_finished(board)
-        value, moves = best_moves(board, self.depth)
+        value, moves = best_moves(board, self.depth, flag())
+        ask()
         return Solution(int(value), tuple(map(int, moves)))
 
     def move(self, board: Any, rng: np.random.Generator) -> int:
@@ -50,27 +53,27 @@ class Minimax:
 
 
 @compile_function  # not compilable: numba supports recursion only in entry points
-def negamax(board: Any, depth: int, alpha: int, beta: int) -> int:
-    """The value for the player to move: exact between ``alpha`` and ``beta``, else a bound."""
+def negamax(board: Any, depth: int, alpha: int, beta: int, flag: npt.NDArray[np.uint8]) -> int:
+    """The value for the player to move: exact between ``alpha`` and ``beta``, else a bound; anything after a signal."""
     if board.winner() != 0:
         return int(board.winner() * board.player() * (WIN - board.ply))
-    if depth == 0 or board.over():
+    if depth == 0 or board.over() or flag[0]:
         return 0
     moves = board.moves()
     for k in range(len(moves)):
-        alpha = max(alpha, -negamax(board.play(moves[k]), depth - 1, -beta, -alpha))
+        alpha = max(alpha, -negamax(board.play(moves[k]), depth - 1, -beta, -alpha, flag))
         if alpha >= beta:
             break
     return alpha
 
 
 @compile_function
-def best_moves(board: Any, depth: int) -> tuple[int, npt.NDArray[np.int64]]:
+def best_moves(board: Any, depth: int, flag: npt.NDArray[np.uint8]) -> tuple[int, npt.NDArray[np.int64]]:
     """The value for the player to move, and all moves that reach it, in the game's order."""
     moves = board.moves()
     best, count = -WIN, 0
     for move in moves:
-        value = -negamax(board.play(move), depth - 1, -WIN, 1 - best)  # exact from ``best`` up, to find equals
+        value = -negamax(board.play(move), depth - 1, -WIN, 1 - best, flag)  # exact from ``best`` up, to find equals
         if value > best:
             best, count = value, 0
         if value == best:

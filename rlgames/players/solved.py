@@ -23,8 +23,8 @@ def cache_folder(cache: str | None = None) -> Path:
     """Where solved positions are kept: ``cache``, else $RLGAMES_CACHE, else rlgames in the user's cache folder."""
     chosen = cache or os.environ.get("RLGAMES_CACHE")
     if chosen:
-        return Path(chosen).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "rlgames"
+        return Path(os.path.expanduser(chosen))
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "rlgames"
 
 
 class SolvedPositions:

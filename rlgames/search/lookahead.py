@@ -14,12 +14,15 @@ from rlgames.policy import TOLERANCE, put_open_first, put_safe_first, reward
 WIN = 1e6  # a win at ply n scores WIN - n, far above any sum of weights; a draw scores 0, the sum for value 0
 
 
-def lookahead_move(agent: Any, board: Any, plies: int) -> tuple[int, float]:
+Flag = npt.NDArray[np.uint8]  # of ``rlgames.interrupts``: a search returns anything as soon as it is not 0
+
+
+def lookahead_move(agent: Any, board: Any, plies: int, flag: Flag) -> tuple[int, float]:
     """The best move for the player to move by a search of ``plies``, and its score; see ``alpha_beta``."""
-    return alpha_beta(borrowed(agent), board, plies)
+    return alpha_beta(borrowed(agent), board, plies, flag)
 
 
-def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float64]:
+def lookahead_values(agent: Any, board: Any, plies: int, flag: Flag) -> npt.NDArray[np.float64]:
     """Value of each legal move for the player to move by a search of ``plies``, at least 2; -1 (lost) to +1 (won)."""
     agent = borrowed(agent)
     player, moves = board.player(), board.moves()
@@ -30,7 +33,7 @@ def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float
         if after.over():
             value = agent.target(reward(after.winner(), board.ply, agent.win_decay))
         else:
-            score = after.player() * alpha_beta(agent, after, plies - 1)[1]
+            score = after.player() * alpha_beta(agent, after, plies - 1, flag)[1]
             plies_before = WIN - abs(score) - 1  # the end, if one is forced
             forced = abs(score) > WIN / 2
             value = agent.target(reward(np.sign(score), plies_before, agent.win_decay)) if forced else agent.unit(score)
@@ -39,7 +42,7 @@ def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float
 
 
 @compilable
-def alpha_beta(agent: Any, board: Any, plies: int) -> tuple[int, float]:
+def alpha_beta(agent: Any, board: Any, plies: int, flag: Flag) -> tuple[int, float]:
     """The best move for the player to move by a search of ``plies``, at least 1, and its score.
 
     The score is for the player to move: a sum of weights, or the score of a win, draw or loss. Forced wins are seen one
@@ -53,7 +56,7 @@ def alpha_beta(agent: Any, board: Any, plies: int) -> tuple[int, float]:
     best, ply = moves[0, max(0, left[0] - 1)], 0
     if left[0] == 0 or plies == 1:
         return best, score
-    while True:
+    while flag[0] == 0:
         if left[ply] > 0 and low[ply] < high[ply]:
             left[ply] -= 1
             line[ply + 1] = line[ply].play(moves[ply, left[ply]])
@@ -72,6 +75,7 @@ def alpha_beta(agent: Any, board: Any, plies: int) -> tuple[int, float]:
             low[ply] = score
             if ply == 0:
                 best = moves[0, left[0]]
+    return best, low[0]
 
 
 @compilable

@@ -5,12 +5,14 @@ import functools
 import io
 import json
 import math
+import os
 import platform
 import re
 import shlex
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -20,35 +22,64 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlgames.agents.eager import slope
 from rlgames.optim import DivergenceError, StepSize
-from rlgames.training.files import write_atomically
+from rlgames.training.files import LOCK, owned, remove_temporaries, write_atomically
 
 PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully", "chess")
 MAX_STEP_SIZES = 50_000  # of a histogram
 SMOOTHING = "first evaluation at which the running median of 3 evaluations reaches it"
 
+LEFT = (  # by a run without a checkpoint
+    *("config.yaml", "versions.json", "progress.csv", "result.json", "games.pgn", "events.out.tfevents.*"),
+    *(LOCK, ".*.tmp"),
+)
+
 Row = dict[str, Any]
 
 
-def claim_folder(cfg: DictConfig, game: str) -> Path:
+@contextmanager
+def claimed_folder(cfg: DictConfig, game: str) -> Iterator[Path]:
     """Make the run folder, ``cfg.run_dir`` or a new one under runs/, and write config.yaml and versions.json into it.
 
+    While entered, it belongs to this process. What a run left there that was stopped before its first checkpoint goes.
+
     Raises:
-        ValueError: if the folder holds something and is not the one being resumed.
+        ValueError: if the folder holds something and is not the one being resumed, or another process is at work there.
         OSError: if it cannot be made.
     """
-    if cfg.run_dir is None:
-        folder = new_folder(Path("runs") / game)
-    else:
-        folder = Path(cfg.run_dir).expanduser().absolute()
-        folder.mkdir(parents=True, exist_ok=True)
-        mine = cfg.resume is not None and Path(cfg.resume).expanduser().absolute().is_relative_to(folder)
-        if any(folder.iterdir()) and not mine:
-            raise ValueError(
-                f"run_dir {folder} is not empty; name another one, or resume={cfg.run_dir} to go on with it"
-            )
-    write_atomically(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True).encode())
-    write_atomically(folder / "versions.json", to_json(versions()))
-    return folder
+    folder = Path(os.path.expanduser(cfg.run_dir)).absolute() if cfg.run_dir else new_folder(Path("runs") / game)
+    folder.mkdir(parents=True, exist_ok=True)
+    with owned(folder):
+        mine = cfg.resume is not None and Path(os.path.expanduser(cfg.resume)).absolute().is_relative_to(folder)
+        if not mine:
+            _empty(folder)
+        for place in (folder, folder / "checkpoints"):
+            remove_temporaries(place)
+        write_atomically(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True).encode())
+        write_atomically(folder / "versions.json", to_json(versions()))
+        yield folder
+
+
+def unbegun(folder: Path) -> bool:
+    """Whether ``folder`` holds a run of ours that was stopped before its first checkpoint, and nothing else."""
+    files = [file for file in folder.rglob("*") if file.is_file()] if folder.is_dir() else []
+    return folder / "config.yaml" in files and all(any(map(file.match, LEFT)) for file in files)
+
+
+def _empty(folder: Path) -> None:
+    """Remove what an unbegun run left.
+
+    Raises:
+        ValueError: if there is anything else.
+    """
+    if unbegun(folder):
+        for file in folder.iterdir():
+            if file.is_file() and file.name != LOCK:
+                file.unlink()
+        remove_temporaries(folder / "checkpoints")
+        with suppress(FileNotFoundError):
+            (folder / "checkpoints").rmdir()
+    if any(file.name != LOCK for file in folder.iterdir()):
+        raise ValueError(f"run_dir {folder} is not empty; name another one, or resume={folder} to go on with it")
 
 
 def new_folder(parent: Path) -> Path:
@@ -70,15 +101,19 @@ def shown(folder: Path) -> str:
     return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
 
 
-def next_commands(folder: Path, games: int | None) -> str:
+def next_commands(folder: Path, games: int) -> str:
     """The commands to look at the run in ``folder``, to evaluate it, and to go on up to ``games``."""
     path = shown(folder)
-    total = f" games={games}" if games else ""
     return (
         f"look: tensorboard --logdir {shlex.quote(path)}   "
         f"evaluate: python -m rlgames.evaluate {_word('checkpoint', path)}   "
-        f"go on: python -m rlgames.train {_word('resume', path)}{total}"
+        f"go on: {go_on(folder)} games={games}"
     )
+
+
+def go_on(folder: Path) -> str:
+    """The command that goes on with the run in ``folder``."""
+    return f"python -m rlgames.train {_word('resume', shown(folder))}"
 
 
 def _word(key: str, path: str) -> str:
