@@ -1,17 +1,17 @@
 """Generated command lines: every key of every program with values of the wrong type, out of range, and legal ones."""
 
+import functools
 import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
 from reliability.cases import Case, FoundError
 from reliability.processes import Done, Lab, command_line
 from rlgames.build import CONF, load
-from rlgames.console.usage import groups
 
 NUMBER = 200  # of lines by default
 LIMIT = 60.0  # seconds
@@ -125,12 +125,10 @@ def leaves(node: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def keys_of(program: str) -> Iterator[Key]:
     """Every key that stands in the yaml of ``program`` or in one of the files that it lets choose from."""
-    files = {"": CONF / f"{program}.yaml"}
-    for group in groups(program):
-        if group[0] != "+":  # an experiment has values for keys that are here anyway
-            yield Key(program, "", group, default_of(program, group), GROUP)
-            for file in sorted((CONF / group).glob("*.yaml")):
-                files[f"{group}={file.stem}"] = file
+    files, named = {"": CONF / f"{program}.yaml"}, groups(program)
+    for group, default in named.items():  # an experiment, which is added, has values for keys that are here anyway
+        yield Key(program, "", group, default, GROUP)
+        files |= {f"{group}={file.stem}": file for file in sorted((CONF / group).glob("*.yaml"))}
     seen, known = set(), dict(leaves(OmegaConf.to_container(load(config=program), throw_on_missing=False)))
     for chosen, file in files.items():
         text = file.read_text(encoding="utf-8")
@@ -138,18 +136,17 @@ def keys_of(program: str) -> Iterator[Key]:
         prefix = "" if not chosen or "@package _global_" in text else chosen.partition("=")[0]
         for name, value in leaves({key: node[key] for key in node if key != "defaults"}, prefix):
             there = name in known or name.startswith("hydra")
-            owner = "" if there and name.partition(".")[0] not in groups(program) else chosen
-            if (owner, name) not in seen and name not in groups(program):
+            owner = "" if there and name.partition(".")[0] not in named else chosen
+            if (owner, name) not in seen and name not in named:
                 seen.add((owner, name))
                 yield Key(program, owner, name, plain(value), VALUES[type(plain(value))])
 
 
-def default_of(program: str, group: str) -> Any:
-    """The file of ``group`` that is taken if none is named; None if there is none."""
-    for entry in OmegaConf.load(CONF / f"{program}.yaml").defaults:
-        if isinstance(entry, DictConfig) and group in entry:
-            return entry[group]
-    return None
+def groups(program: str) -> dict[str, str | None]:
+    """The groups of files that ``program`` lets choose from, and what it takes if none is named."""
+    entries = OmegaConf.to_container(OmegaConf.load(CONF / f"{program}.yaml").defaults)
+    chosen = {group: name for entry in entries if isinstance(entry, dict) for group, name in entry.items()}
+    return {group: name for group, name in chosen.items() if not group.startswith("override ")}
 
 
 def plain(value: Any) -> Any:
@@ -159,17 +156,21 @@ def plain(value: Any) -> Any:
 
 def lines_of(key: Key) -> Iterator[Line]:
     """What to try for ``key``."""
+    seen = set()
     for kind, values in key.values.items():
-        for value in values:
-            if value != "{}":
+        for value in (written(key) if value == "{}" else value for value in values):
+            if value not in seen:
+                seen.add(value)
                 yield Line(key, kind, value)
-            elif key.default not in (None, "???"):
-                yield Line(key, kind, written(key.default))
 
 
-def written(value: Any) -> str:
-    """``value`` as a word of the command line has it."""
-    return str(value).replace("'", "").replace(" ", "") if isinstance(value, list) else f"{value}"
+def written(key: Key) -> str:
+    """The default of ``key`` as a word of the command line has it; of one that has none, that of ``BASE``."""
+    if key.default in (None, "???"):
+        words = (word.partition("=") for word in BASE[key.program])
+        return next((value for name, _, value in words if name == key.name), "null")
+    text = str(key.default)
+    return text.replace("'", "").replace(" ", "") if isinstance(key.default, list) else text
 
 
 def programs() -> list[str]:
@@ -177,16 +178,17 @@ def programs() -> list[str]:
     return sorted(file.stem for file in CONF.glob("*.yaml"))
 
 
-def all_lines() -> list[Line]:
+@functools.cache
+def all_lines() -> tuple[Line, ...]:
     """Every value of every key of every program, and words for the program that takes none."""
     lines = [line for program in programs() for key in keys_of(program) for line in lines_of(key)]
     none = Key("info", "", "seed", None, {WRONG: ("abc",), RANGE: ("-1",), EDGE: ("1",)})
-    return lines + list(lines_of(none))
+    return (*lines, *lines_of(none))
 
 
 def cases(lab: Lab, everything: bool) -> list[Case]:
     """All lines, or some that are drawn: of each key and kind one at most."""
-    lines = all_lines()
+    lines = list(all_lines())
     if not everything:
         rng = random.Random(lab.seed)
         rng.shuffle(lines)
