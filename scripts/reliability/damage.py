@@ -174,7 +174,7 @@ def damaged_code(lab: Lab, number: int, how: str, folder: Path, rng: random.Rand
     damage(files[number], how, rng)
     done = lab.run("train", [*RUNS["td"], "run_dir=run"], folder, limit=300, NUMBA_CACHE_DIR=str(code)).inspect()
     if done.status:
-        raise FoundError("refused", done.sentence)
+        raise FoundError("cannot go on", done.sentence)
     expect_same(folder / "run", compiled.content)
     lab.run("info", [], folder, NUMBA_CACHE_DIR=str(code)).inspect()
     return f"{files[number].name}: {done.err.strip()}"
@@ -214,7 +214,7 @@ def damaged_positions(lab: Lab, how: str, folder: Path, rng: random.Random) -> s
     for program, words in (("info", ()), ("evaluate", AGAINST_PERFECT)):
         done = lab.run(program, words, folder, limit=600, RLGAMES_CACHE=str(folder / "cache")).inspect()
     if done.status:
-        raise FoundError("refused", done.sentence)
+        raise FoundError("cannot go on", done.sentence)
     if done.out != solved.out:
         raise FoundError("wrong result", done.last_line())
     return done.err.strip()

@@ -69,7 +69,7 @@ def check(name: str, done: Done) -> None:
     """
     done.inspect()
     if done.status and name in ("machine code", "solved positions"):
-        raise FoundError("refused", done.sentence)
+        raise FoundError("cannot go on", done.sentence)
 
 
 def read_only_folder(lab: Lab, name: str, folder: Path) -> str:
@@ -136,7 +136,7 @@ def go_on(lab: Lab, run: Path, folder: Path) -> None:
         refused = done.sentence if done else ""
         done = lab.run("train", [*RUN, f"run_dir={run}"], folder).inspect()
         if done.status:
-            raise FoundError("refused", f"{refused} {done.sentence}")
+            raise FoundError("cannot go on", f"{refused} {done.sentence}")
     expect_same(run, finished(lab, RUN).content)
 
 

@@ -64,7 +64,7 @@ def go_on(lab: Lab, words: tuple[str, ...], folder: Path, limit: float) -> Done:
         refused = done.inspect().sentence
         done = lab.run("train", begin, folder, limit=limit)
         if done.ended and done.status:
-            raise FoundError("refused", f"{refused}; begun again: {done.inspect().sentence}")
+            raise FoundError("cannot go on", f"{refused}; begun again: {done.inspect().sentence}")
     if done.ended:
         done.inspect()
     return done

@@ -85,7 +85,7 @@ class Finished:
     def __init__(self, lab: Lab, words: tuple[str, ...], folder: Path) -> None:
         done = lab.run("train", [*words, "run_dir=run"], folder, limit=600).inspect()
         if done.status:
-            raise FoundError("refused", done.sentence)
+            raise FoundError("cannot go on", done.sentence)
         self.folder, self.content, self.seconds = folder / "run", newest(folder / "run"), done.seconds
 
 

@@ -186,13 +186,20 @@ def cases(lab: Lab, everything: bool) -> list[Case]:
     return [case(number) for number in range(SESSIONS * (5 if everything else 1))]
 
 
+def compile_search(lab: Lab, place: Path) -> None:
+    """Let an engine make the machine code; a fork, in which other modules are imported, may make another one."""
+    with lab.start("uci", [], place) as process:
+        process.stdin.write(b"go nodes 5\n")
+        process.end(600).inspect()
+
+
 def session(lab: Lab, number: int, folder: Path) -> str:
     """Talk to an engine for 200 lines; they are left in the folder, as ``lines.txt``.
 
     Raises:
         FoundError: if it does not answer as it should, or does not end.
     """
-    lab.reference("engine", lambda place: lab.run("uci", [], place, "go nodes 5\n", limit=600).inspect())  # compiles
+    lab.reference("engine", lambda place: compile_search(lab, place))
     with lab.start("uci", [], folder) as process:
         conversation = Conversation(process, random.Random(f"{lab.seed} {number}"))
         try:

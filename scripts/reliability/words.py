@@ -155,13 +155,12 @@ def plain(value: Any) -> Any:
 
 
 def lines_of(key: Key) -> Iterator[Line]:
-    """What to try for ``key``."""
-    seen = set()
-    for kind, values in key.values.items():
-        for value in (written(key) if value == "{}" else value for value in values):
-            if value not in seen:
-                seen.add(value)
-                yield Line(key, kind, value)
+    """What to try for ``key``; a default is legal, wherever else its value stands."""
+    kinds = {}  # by value
+    for kind, values in reversed(key.values.items()):
+        for value in values:
+            kinds.setdefault(written(key) if value == "{}" else value, kind)
+    return (Line(key, kind, value) for value, kind in kinds.items())
 
 
 def written(key: Key) -> str:
