@@ -119,7 +119,7 @@ def draw_index(probabilities: npt.NDArray[np.float64], rng: np.random.Generator)
 @compilable
 def greedy_move(agent: Any, board: Any) -> tuple[int, float]:
     """The best move in the agent's eyes, and the value it leads to, on the agent's scale."""
-    best: tuple[int, float] = agent.best(board)
+    best: tuple[int, float] = borrowed(agent).best(board)
     return best
 
 
