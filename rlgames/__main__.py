@@ -1,4 +1,4 @@
-"""What there is to run: ``python -m rlgames``."""
+"""List the programs: ``python -m rlgames``."""
 
 PROGRAMS = {
     "train": "learn a game by self-play: python -m rlgames.train game=tictactoe",

@@ -9,6 +9,7 @@ import difflib
 import importlib
 import inspect
 import math
+import re
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -19,11 +20,12 @@ from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import InstantiationException
 from hydra.utils import instantiate
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 _HERE = Path(__file__).resolve().parent
 CONF = next(folder for folder in (_HERE / "conf", _HERE.parent / "conf") if folder.is_dir())  # installed, or a checkout
 MOST_PLIES = 42  # to look ahead
+GROUPS = [folder.name for folder in CONF.iterdir() if folder.is_dir()]
 ENGINES = ("fused", "eager", "batched")
 
 
@@ -31,7 +33,41 @@ def load(*words: str, config: str = "train") -> DictConfig:
     """The configuration that ``words`` make, such as "game=tictactoe" and "games=100"; for notebooks and tests."""
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose(config, overrides=list(words))
+        return compose(config, overrides=understood(words, config))
+
+
+def groups(config: str) -> list[str]:
+    """The groups of files that program ``config`` lets choose from; with a plus those that are added."""
+    defaults = OmegaConf.load(CONF / f"{config}.yaml").defaults
+    keys = [str(key) for entry in defaults if isinstance(entry, DictConfig) for key in entry]
+    hidden = () if config == "train" else ("features",)  # there for games, which choose them
+    listed = [key for key in keys if not key.startswith("override ") and key not in hidden]
+    return sorted(listed) + ["+experiment"] * (config == "train")
+
+
+def understood(words: Iterable[str], config: str = "train") -> list[str]:
+    """``words`` as Hydra is to read them.
+
+    What is chosen for a group is a name, even if it looks like a number: ``game=2048``. Beside ``resume=`` words may
+    name what only the run to resume has; they are compared with that run later.
+    """
+    words = list(words)
+    names = [name.lstrip("+") for name in groups(config)]
+    resumes = any(word.startswith("resume=") and word != "resume=null" for word in words)
+    found = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        if key.lstrip("+") in names:
+            word = key + equals + ",".join(map(_name, value.split(",")))
+        elif resumes and equals and key.partition(".")[0] in names:
+            word = f"++{word.lstrip('+')}"
+        found.append(word)
+    return found
+
+
+def _name(word: str) -> str:
+    """``word`` in quotes if Hydra would take it for a number or the like."""
+    return f"'{word}'" if re.fullmatch(r"[+-]?[\d.][\w.+-]*|(?i:true|false|inf|nan)", word) else word
 
 
 def build(cfg: DictConfig, key: str, **given: Any) -> Any:
@@ -63,6 +99,7 @@ def check(cfg: DictConfig) -> None:
     Raises:
         ValueError: naming the key, its value and what is allowed.
     """
+    _check_numbers(cfg)
     least_of = {"games": 1, "eval_every": 1, "seed": 0, "batch": 1, "batched.horizon": 1, "checkpoints_kept": 0}
     for key, least in least_of.items():
         number = OmegaConf.select(cfg, key, default=least)
@@ -80,18 +117,43 @@ def check(cfg: DictConfig) -> None:
     minutes = cfg.get("checkpoint_minutes", 1)
     if type(minutes) not in (int, float) or not minutes > 0:
         raise ValueError(f"checkpoint_minutes is {minutes!r}; it must be a number above 0")
-    for key in ("run_dir", "resume", "checkpoint"):
-        path = cfg.get(key)
-        if path is not None and not (isinstance(path, str) and path.strip() and path.isprintable()):
-            raise ValueError(f"{key} is {path!r}; it must be a path")
+    check_paths(cfg)
+    at_evaluations, combine = cfg.get("checkpoint_at_evaluations", True), OmegaConf.select(cfg, "batched.combine")
+    if type(at_evaluations) is not bool:
+        raise ValueError(f"checkpoint_at_evaluations is {at_evaluations!r}; it must be true or false")
+    if combine not in (None, "mean", "sum"):
+        raise ValueError(f"batched.combine is {combine!r}; allowed are mean and sum")
     training = "batch" in cfg
     engines = ENGINES if training else ENGINES[:-1]  # one game at a time needs no batch
     if "engine" in cfg and cfg.engine not in engines and (training or cfg.engine is not None):
         allowed = ", ".join(engines)
         raise ValueError(f"engine is {cfg.engine!r}{did_you_mean(cfg.engine, engines)}; the engines are {allowed} here")
-    for name, node in cfg.items():
+    for name, node in ((str(key), value) for key, value in cfg.items()):
         if isinstance(node, DictConfig):
-            _check_node(str(name), node)
+            _check_node(name, node)
+        elif name in GROUPS and node is not None:
+            raise ValueError(f"{name} is {_shown(node)}; it must be the name of a file of conf/{name}")
+
+
+def check_paths(cfg: DictConfig) -> None:
+    """Check the keys that name files and folders.
+
+    Raises:
+        ValueError: naming the key.
+    """
+    for key in ("run_dir", "resume", "checkpoint", "results", "json", "folder", "epd"):
+        path = cfg.get(key)
+        if path is not None and not (isinstance(path, str) and path.strip() and path.isprintable()):
+            raise ValueError(f"{key} is {_shown(path)}; it must be a path")
+
+
+def _check_numbers(cfg: DictConfig, path: str = "") -> None:
+    """Refuse whole numbers that no library takes."""
+    for key, value in ((str(key), value) for key, value in cfg.items()):
+        if isinstance(value, DictConfig):
+            _check_numbers(value, f"{path}{key}.")
+        elif type(value) is int and abs(value) >= 2**63:
+            raise ValueError(f"{path}{key} is {value}; whole numbers must be below 2^63")
 
 
 def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
@@ -107,14 +169,17 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
     Raises:
         ValueError: for a word that names such a part, or a part that is missing.
     """
-    known = set(_parameters(cfg.learner, "learner"))
-    module, _, name = str(cfg.learner._target_).rpartition(".")
-    brings = getattr(importlib.import_module(module), name).brings
+    if not (isinstance(cfg.learner, DictConfig) and "_target_" in cfg.learner):
+        raise ValueError(f"learner is {_shown(cfg.learner)}; it must be the name of a file of conf/learner")
+    known, learner = set(_parameters(cfg.learner, "learner")), _target(cfg.learner, "learner")
+    if not hasattr(learner, "brings"):
+        raise ValueError(f"learner._target_ is {cfg.learner._target_!r}, which is no learner")
+    name, brings = learner.__name__, learner.brings
     for word in words:
         part = word.lstrip("+").partition("=")[0].partition(".")[0]
         if part in brings:
             raise ValueError(f"{word} has no effect here: {name} brings its own {part}; leave this word out")
-    named = dict(word.lstrip("+").split("=", 1) for word in words if "=" in word)
+    named = {key.lstrip("+"): value.strip("'\"") for key, _, value in (word.partition("=") for word in words)}
     for key in (set(OmegaConf.load(CONF / "learner" / "td.yaml")) - known) & set(cfg.learner):
         if key != "_target_" and f"learner.{key}" not in named:
             with open_dict(cfg.learner):
@@ -159,28 +224,34 @@ def _check_node(path: str, node: DictConfig) -> None:
         key = f"{path}.{name}"
         if name.startswith("_"):
             continue
-        if isinstance(value, DictConfig):
-            _check_node(key, value)
-        elif "_target_" not in node:
-            continue
-        elif name not in parameters:
+        if "_target_" in node and name not in parameters:
             allowed = [p.name for p in parameters.values() if p.default is not p.empty]  # the rest is given by us
             raise ValueError(f"{key} does not exist{did_you_mean(name, allowed)}; {path} takes {', '.join(allowed)}")
-        elif not _fits(value, parameters[name].annotation):
+        if "_target_" in node and not _fits(value, parameters[name].annotation):
             wanted = _in_words(parameters[name].annotation)
-            raise ValueError(f"{key} is {value!r}; it must be {wanted}")
+            raise ValueError(f"{key} is {_shown(value)}; it must be {wanted}")
+        if isinstance(value, DictConfig):
+            _check_node(key, value)
 
 
 def _parameters(node: DictConfig, path: str = "") -> Mapping[str, inspect.Parameter]:
     """Parameters of the constructor of ``node._target_``."""
     if "_target_" not in node:
         return {}
+    target = _target(node, path)
+    try:
+        return inspect.signature(target).parameters
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}._target_ is {node['_target_']!r}, which is no class of ours: {error}") from error
+
+
+def _target(node: DictConfig, path: str) -> Any:
+    """What ``node`` builds."""
     module, _, name = str(node["_target_"]).rpartition(".")
     try:
-        target = getattr(importlib.import_module(module), name)
+        return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ValueError(f"{path}._target_ is {node['_target_']!r}, which cannot be imported: {error}") from error
-    return inspect.signature(target).parameters
 
 
 _WORDS: dict[Any, str] = {
@@ -200,13 +271,22 @@ def _fits(value: Any, hint: Any) -> bool:
     """Whether the plain ``value`` can be meant; False only if that is certain."""
     members = [float if _is_schedule(member) else member for member in _members(hint)]
     plain = all(isinstance(member, type) or _is_list(member) for member in members)
-    if not plain or hint is inspect.Parameter.empty:
+    if isinstance(value, DictConfig) and "_target_" in value and any(map(_is_schedule, _members(hint))):
         return True
+    if not plain or Any in members or hint is inspect.Parameter.empty:
+        return True
+    if isinstance(value, DictConfig):
+        return False
     if type(value) is int and float in members:
         return True
     if type(value) is float and not math.isfinite(value):
         return False
     return type(value) in members or (type(value) not in _WORDS and any(map(_is_list, members)))
+
+
+def _shown(value: Any) -> str:
+    """``value`` as it is written on the command line."""
+    return str(value) if isinstance(value, DictConfig | ListConfig) else repr(value)
 
 
 def _is_list(hint: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What every learner reports of the games it has played."""
+"""What every learner reports about the games it has played."""
 
 from typing import NamedTuple
 
@@ -7,9 +7,9 @@ class Episodes(NamedTuple):
     """Sums over some games of self-play.
 
     Attributes:
-        games, plies, updates: how many.
+        games, plies, updates: their numbers.
         errors: sum of |td_error| over the updates; not finite if the values were not.
-        first, second: wins of either player.
+        first, second: wins of the first and the second player.
     """
 
     games: int = 0

@@ -1,5 +1,6 @@
 """Evaluate a saved agent: ``python -m rlgames.evaluate checkpoint=runs/connect4/2026-01-31_12-00-00``."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,15 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     """Measure the agent of ``cfg.checkpoint`` by ``cfg.evaluation``.
 
     Args:
-        cfg: the configuration, conf/evaluate.yaml says what it holds.
-        words: those of its keys that were named; if none names the evaluation and training had another kind, such as
-            all lines of play, that one is used, against its opponent.
+        cfg: the configuration; see conf/evaluate.yaml.
+        words: the overrides of the command line. If none names the evaluation and training used another kind, such as
+            all lines of play, that kind is used, against its opponent.
 
     Returns:
-        The figures by name; under "scores" those of the evaluation, under "report" the same for people.
+        The figures by name; "scores" holds the scores of the evaluation, "report" the same as text.
 
     Raises:
-        ValueError: if the checkpoint cannot be read or the configuration makes no sense.
+        ValueError: if the checkpoint cannot be read or the configuration is invalid.
         OSError: if the file ``cfg.json`` cannot be written.
     """
     import numpy as np
@@ -47,13 +48,13 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     scores = evaluation.scores(restored.greedy(), np.random.default_rng(cfg.seed))
     figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:
-        write_atomically(Path(cfg.json).expanduser(), records.to_json(figures))
+        write_atomically(Path(os.path.expanduser(cfg.json)), records.to_json(figures))
     return {**figures, "scores": scores, "report": evaluation.report(scores)}
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="evaluate")
 def main(cfg: DictConfig) -> None:
-    """Evaluate with the configuration of the command line."""
+    """Evaluate as the command line describes."""
     try:
         cfg.checkpoint = chosen_run(cfg)
         result = evaluate(cfg, list(HydraConfig.get().overrides.task))

@@ -10,7 +10,7 @@ from rlgames.console.extras import extras
 
 
 def devices() -> str:
-    """Where tensors can be: the CPU and CUDA devices."""
+    """Where tensors can live: the CPU and CUDA devices."""
     import torch
 
     cuda = [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())]
@@ -19,29 +19,26 @@ def devices() -> str:
 
 
 def compiled() -> str:
-    """The disk cache of machine code: where, and whether it serves this version's sources."""
-    from rlgames.compiled.cache import cache_folder
+    """The disk cache of machine code: where it is and what it holds."""
+    from rlgames.compiled.cache import SUFFIX, cache_folder
 
     folder = cache_folder()
     if folder is None:
         return "no folder can be written; every process compiles anew (set NUMBA_CACHE_DIR to a folder)"
-    kept, size = _count(Path(folder).rglob("*.nbc"))
-    older, older_size = _count(
-        file for other in Path(folder).parent.iterdir() if other != Path(folder) for file in other.rglob("*.nbc")
+    kept, size = _count(Path(folder).glob(f"*{SUFFIX}"))
+    return f"{folder}: " + (
+        f"{kept} functions, {size:.1f} MB" if kept else "empty, the first run compiles (half a minute)"
     )
-    state = f"{kept} functions, {size:.1f} MB" if kept else "empty, the first run compiles (half a minute)"
-    left = f"; {older} of other versions, {older_size:.1f} MB, may be deleted" if older else ""
-    return f"{folder}: {state}{left}"
 
 
 def _count(files: Iterable[Path]) -> tuple[int, float]:
-    """How many there are, and their megabytes."""
+    """The number of ``files``, and their size in megabytes."""
     sizes = [file.stat().st_size for file in files]
     return len(sizes), sum(sizes) / 1e6
 
 
 def report() -> str:
-    """All of it."""
+    """Everything, as text."""
     from rlgames import __version__
     from rlgames.build import CONF
     from rlgames.players.solved import cache_folder as solved_folder

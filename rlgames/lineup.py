@@ -1,5 +1,6 @@
 """Players by name: random, minimax, perfect, or the trained agent of a run folder or checkpoint."""
 
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,15 +11,15 @@ from rlgames.build import build, did_you_mean
 from rlgames.console.extras import EXTRAS
 from rlgames.training.restore import Restored, restore
 
-# torch, numpy and numba are imported where they are needed: --help answers at once.
+# torch, numpy and numba are imported only where they are needed, so --help answers at once.
 
 NAMES = ("random", "minimax", "perfect")
-START = "start"  # of chess: the engine before learning
-PERFECT_CELLS = 9  # on so few cells a minimax search to the end is quick, and perfect
+START = "start"  # in chess: the engine before learning
+PERFECT_CELLS = 9  # up to this many cells, a minimax search to the end is fast, and perfect
 
 
 def newest_run(game: str | None = None) -> Path:
-    """The run folder under runs/ whose checkpoint was written last.
+    """The run folder under runs/ with the newest checkpoint.
 
     Args:
         game: only runs of this game; None: of any.
@@ -35,15 +36,15 @@ def newest_run(game: str | None = None) -> Path:
 
 
 def _game_of(folder: Path) -> str:
-    """The game that the run in ``folder`` learns; empty if it does not say."""
+    """The game that the run in ``folder`` learns; empty if unknown."""
     try:
         return str(get_class(OmegaConf.load(folder / "config.yaml").game._target_).name)  # type: ignore[attr-defined]
-    except (OSError, AttributeError, ImportError, ValueError):  # no run of ours, or a game that is not at hand here
+    except (OSError, AttributeError, ImportError, ValueError):  # not our run, or a game that is not installed here
         return ""
 
 
 def chosen_run(cfg: DictConfig) -> str:
-    """``cfg.checkpoint``, or the newest run, of the game of ``cfg`` if it names one.
+    """``cfg.checkpoint``, or else the newest run, of the game in ``cfg`` if it names one.
 
     Raises:
         ValueError: if there is none.
@@ -54,7 +55,7 @@ def chosen_run(cfg: DictConfig) -> str:
 
 
 def player(name: str, game: Any, depth: int = 8) -> Any:
-    """The player of that ``name``: random, minimax (which looks ``depth`` plies ahead) or perfect.
+    """The player called ``name``: random, minimax (which looks ``depth`` plies ahead) or perfect.
 
     Raises:
         ValueError: if there is no such player, or no perfect player of ``game``.
@@ -67,7 +68,7 @@ def player(name: str, game: Any, depth: int = 8) -> Any:
         return Minimax(game, depth)
     if name != "perfect":
         raise ValueError(
-            f"{name!r} is no player{did_you_mean(name, NAMES)}; players are {', '.join(NAMES)}, run folders"
+            f"{name!r} is not a player{did_you_mean(name, NAMES)}; players are {', '.join(NAMES)}, and run folders"
         )
     if game.n_cells <= PERFECT_CELLS:
         return Minimax(game, game.n_cells)
@@ -79,10 +80,10 @@ def player(name: str, game: Any, depth: int = 8) -> Any:
 
 
 class Seat(NamedTuple):
-    """Who takes part in a match.
+    """A participant in a match.
 
     Attributes:
-        name: as it was asked for.
+        name: as requested.
         description: what it is.
         player: chooses the moves.
     """
@@ -101,19 +102,19 @@ def seats(
     nodes: int = 2000,
     lookahead: int | None = None,
 ) -> tuple[Any, list[Seat]]:
-    """The game of the players with ``names``, and the players.
+    """The game that the players ``names`` play, and the players.
 
     Args:
-        names: of ``NAMES``, ``start``, run folders or checkpoints.
-        game: which to play if no checkpoint says it.
-        depth: of minimax.
-        engine: of agents, see ``restore``.
+        names: any of ``NAMES``, ``start``, run folders or checkpoints.
+        game: the game, if no checkpoint determines it.
+        depth: search depth of minimax, in plies.
+        engine: of agents; see ``restore``.
         device: of agents.
-        nodes: of agents of chess, per move.
-        lookahead: plies that agents of other games look ahead, see ``restore``.
+        nodes: search nodes of chess agents, per move.
+        lookahead: plies that agents of other games look ahead; see ``restore``.
 
     Raises:
-        ValueError: for unknown players, agents of different games, or if nothing says which game it is.
+        ValueError: for unknown players, agents of different games, or if nothing determines the game.
     """
     trained = [name for name in names if name not in (*NAMES, START)]
     agents = {name: restore(_existing(name), engine, device, lookahead) for name in trained}
@@ -121,7 +122,7 @@ def seats(
     if game is not None:
         games[game.name] = game
     if len(games) > 1:
-        raise ValueError(f"players of one game are needed, but these are of {' and '.join(games)}")
+        raise ValueError(f"all players must play the same game, but these play {' and '.join(games)}")
     if not games:
         raise ValueError("name the game, such as game=connect4, or an agent: runs/...")
     game = next(iter(games.values()))
@@ -144,12 +145,17 @@ def _engine(name: str, agent: Restored | None, nodes: int) -> Seat:
     if agent is not None:
         return Seat(name, agent.description, Searcher(agent.player.agent.coefficients(), nodes, name=name))
     if name != START:
-        raise ValueError(f"{name!r} plays no chess; players of chess are {START}, run folders and checkpoints")
+        raise ValueError(f"{name!r} does not play chess; players of chess are {START}, run folders and checkpoints")
     return Seat(name, "material only", Searcher(start_values(), nodes, name=name))
 
 
 def _existing(name: str) -> str:
-    if not Path(name).expanduser().exists():
+    from rlgames.chess.uci_engine import command_of
+
+    if command_of(name) is not None:
+        raise ValueError(f"{name!r} is an engine of another program, which plays in python -m rlgames.match")
+    if not Path(os.path.expanduser(name)).exists():
         near = did_you_mean(name, (*NAMES, START))
-        raise ValueError(f"{name!r} is no player{near}; players are {', '.join(NAMES)}, and run folders or checkpoints")
+        players = f"{', '.join(NAMES)}, and run folders or checkpoints"
+        raise ValueError(f"{name!r} is not a player{near}; players are {players}")
     return name

@@ -1,6 +1,8 @@
 """A match between two chess players: ``python -m rlgames.match first=runs/chess/2026-01-31_12-00-00 second=start``."""
 
 import json
+import os
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -10,7 +12,7 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.build import CONF, build
+from rlgames.build import CONF, build, check_paths
 from rlgames.console import cli
 
 GOES_ON = ("folder", "processes", "games")  # what may change when a match goes on
@@ -22,6 +24,7 @@ def check_match(cfg: DictConfig) -> None:
     Raises:
         ValueError: naming the key, its value and what is allowed.
     """
+    check_paths(cfg)
     for key, least in {"games": 2, "nodes": 0, "depth": 0, "processes": 1, "seed": 0}.items():
         if not (type(cfg[key]) is int and cfg[key] >= least):
             raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least {least}")
@@ -43,6 +46,7 @@ class Ledger:
 
     Attributes:
         points: of the first player in each pair; None for a pair that an engine did not survive.
+        digests: of each pair; equal ones are of equal games.
         results: wins, draws and losses of the first player.
         errors: what such engines said.
 
@@ -52,11 +56,14 @@ class Ledger:
     """
 
     def __init__(self, cfg: DictConfig) -> None:
+        from rlgames.training.records import new_folder
+
         self.cfg: Any = OmegaConf.to_container(cfg, resolve=True)
-        name = time.strftime("%Y-%m-%d_%H-%M-%S")
-        self.folder = Path("runs", "match", name) if cfg.folder is None else Path(cfg.folder).expanduser()
+        new = cfg.folder is None
+        self.folder = new_folder(Path("runs", "match")) if new else Path(os.path.expanduser(str(cfg.folder)))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.points: list[float | None] = []
+        self.digests: list[str] = []
         self.results, self.errors = [0, 0, 0], []  # type: list[int], list[str]
         self._file, self._games = self.folder / "match.json", self.folder / "games.pgn"
         length = 0
@@ -73,21 +80,23 @@ class Ledger:
         if differing:
             raise ValueError(f"{self.folder} holds another match: {differing}; name another folder")
         self.points, self.results, self.errors = saved["points"], saved["results"], saved["errors"]
+        self.digests = saved.get("digests") or [str(n) for n in range(len(self.points))]  # of an older version
         return int(saved["pgn_bytes"])
 
     def add(self, pair: Any) -> None:
-        """Note a pair: its points, results, errors and texts, see ``rlgames.chess.pairs.played``."""
+        """Note a pair, see ``rlgames.chess.pairs.Played``."""
         from rlgames.training.files import write_atomically
         from rlgames.training.records import to_json
 
         self.points.append(pair.points)
+        self.digests.append(pair.digest)
         for result in pair.results:
             self.results[1 - result] += 1
         self.errors += pair.errors
         with self._games.open("a", encoding="utf-8") as stream:
             stream.write("".join(pair.texts))
         content = {"config": self.cfg, "points": self.points, "results": self.results, "errors": self.errors}
-        content |= {"pgn_bytes": self._games.stat().st_size, **self.figures()}
+        content |= {"digests": self.digests, "pgn_bytes": self._games.stat().st_size, **self.figures()}
         write_atomically(self._file, to_json(content))
 
     def figures(self) -> dict[str, Any]:
@@ -102,16 +111,19 @@ class Ledger:
         return figures | {"elo": elo(pairs.score), "elo_interval": [elo(low), elo(high)], "pentanomial": pairs.counts}
 
     def pairs(self) -> Any:
-        """The pairs that were played to their end."""
+        """The pairs that were played to their end; equal ones count once, since they say the same thing twice."""
         from rlgames.evaluation.elo import Pairs
 
-        return Pairs.of(points for points in self.points if points is not None)
+        ended = {digest: points for digest, points in zip(self.digests, self.points, strict=True) if points is not None}
+        return Pairs.of(ended.values())
 
     def __str__(self) -> str:
         """The result for people."""
         won, drawn, lost = self.results
+        pairs, ended = self.pairs(), len(self.points) - self.points.count(None)
+        equal = f" ({pairs.n} different pairs of {ended}; equal ones count once)" if pairs.n < ended else ""
         crashed = f", {len(self.errors)} crashed (the last: {self.errors[-1]})" if self.errors else ""
-        return f"{self.pairs()}; {won} won, {drawn} drawn, {lost} lost{crashed}"
+        return f"{pairs}{equal}; {won} won, {drawn} drawn, {lost} lost{crashed}"
 
 
 def match(cfg: DictConfig) -> Ledger:
@@ -141,7 +153,8 @@ def match(cfg: DictConfig) -> Ledger:
 
 
 def _players(cfg: DictConfig) -> tuple[Any, Any]:
-    from rlgames.chess.pairs import Seat, coefficients_of
+    from rlgames.chess.pairs import START, Seat, coefficients_of
+    from rlgames.chess.uci_engine import command_of
 
     seats = []
     for key, nodes in (("first", cfg.nodes), ("second", cfg.second_nodes or cfg.nodes)):
@@ -149,9 +162,11 @@ def _players(cfg: DictConfig) -> tuple[Any, Any]:
         limits = {"nodes": nodes, "depth": cfg.depth, "ms": cfg.ms}
         options: Any = OmegaConf.to_container(cfg.options) if cfg.options else {}
         coefficients = None
-        if word != "start" and not word.startswith("uci:"):
+        if word != START and command_of(word) is None:
             from rlgames.training import checkpoint
 
+            if shutil.which(word) and not Path(word).expanduser().exists():
+                raise ValueError(f"{key} is {word}, which is no run folder or checkpoint; an engine is uci:{word}")
             coefficients = coefficients_of(checkpoint.load(word), word)
         seats.append(Seat(word, coefficients, limits, options))
     return seats[0], seats[1]
@@ -177,9 +192,6 @@ def main(cfg: DictConfig) -> None:
     """Play the match of the command line."""
     try:
         ledger = match(cfg)
-    except KeyboardInterrupt:
-        print("stopped; the same command with the same folder goes on")
-        raise
     except Exception as error:
         cli.report(error, "match")
         sys.exit(1)
@@ -187,4 +199,4 @@ def main(cfg: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main, "match")
+    cli.run(main, "match", "stopped; the same command with the same folder goes on")

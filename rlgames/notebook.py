@@ -6,18 +6,18 @@ from ipywidgets import HTML, Button, GridBox, HBox, Layout, VBox
 
 from rlgames.play import Opponent, perfect_hint
 
-SIZE = "40px"  # of the button of a move, that of a cell in the picture
+SIZE = "40px"  # size of a move's button, the same as of a cell in the picture
 
 
 class PlayBoard(VBox):  # type: ignore[misc]
-    """A game against an agent: click a move; undo, new, swap, values, hint and perfect as in the terminal.
+    """A game against an agent: click a move; undo, new, swap, values, hint and perfect work as in the terminal.
 
     Args:
-        player: the agent, as ``assemble`` builds it or as the ``player`` of what ``restore`` returns.
+        player: the agent, from ``assemble`` or from ``restore(...).player``.
         human: +1 or -1, your side.
         values: whether the board shows what the agent thinks of your moves.
         temperature: see ``rlgames.play.Opponent``.
-        greedy: the agent plays its best move; False: draws it.
+        greedy: True: the agent plays its best move; False: it draws its move.
 
     Attributes:
         boards: the positions of the game so far.
@@ -57,7 +57,7 @@ class PlayBoard(VBox):  # type: ignore[misc]
         self._go_on()
 
     def play(self, move: int) -> None:
-        """Your move, and the agent's answer; nothing but a message if it is not legal."""
+        """Make your move and let the agent reply; an illegal move only shows a message."""
         board = self.boards[-1]
         if move not in board.moves():
             self.message.value = "the game is over" if board.over() else f"{self.game.labels[move]} is not free"
@@ -73,7 +73,7 @@ class PlayBoard(VBox):  # type: ignore[misc]
         self._go_on()
 
     def new(self) -> None:
-        """Begin a new game."""
+        """Start a new game."""
         self.boards = [self.game.board]
         self._go_on()
 
@@ -83,7 +83,7 @@ class PlayBoard(VBox):  # type: ignore[misc]
         self._go_on()
 
     def show_values(self) -> None:
-        """Show, or no longer, what the agent thinks of your moves."""
+        """Show or hide what the agent thinks of your moves."""
         self.values = not self.values
         self._go_on()
 
@@ -93,12 +93,12 @@ class PlayBoard(VBox):  # type: ignore[misc]
             self.message.value = f"hint: {self.game.labels[self.opponent.think(self.boards[-1]).best]}"
 
     def perfect(self) -> None:
-        """Say what perfect play does."""
+        """Say what a perfect player would play."""
         if not self.boards[-1].over():
             self.message.value = perfect_hint(self.game, self.boards[-1])
 
     def _go_on(self) -> None:
-        """Let the agent move if it is its turn, and draw."""
+        """Let the agent move if it is its turn, then redraw."""
         board, says = self.boards[-1], "your move"
         if not board.over() and board.player() != self.human:
             move = self.opponent.move(board)

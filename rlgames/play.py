@@ -97,9 +97,10 @@ class Opponent:
             return self.player.learner.move_values(self.player.agent, board)
         import numpy as np
 
+        from rlgames.interrupts import flag
         from rlgames.search.lookahead import lookahead_values
 
-        return self.player.agent.run(lookahead_values, board, np.int64(self.lookahead))
+        return self.player.agent.run(lookahead_values, board, np.int64(self.lookahead), flag())
 
     def move(self, board: Any) -> int:
         """Its move on ``board``."""
@@ -111,7 +112,7 @@ class Opponent:
         return thoughts.best if self.greedy else thoughts.moves[draw_index(np.array(thoughts.probabilities), self.rng)]
 
 
-class Table:
+class Desk:
     """A person and the agent at a board; reads from stdin and prints.
 
     Args:
@@ -237,10 +238,10 @@ def watch(game: Any, first: Any, second: Any, seed: int) -> None:
     """Show a match between two of ``rlgames.lineup.Seat``."""
     import numpy as np
 
-    from rlgames.evaluation.matches import play
+    from rlgames.evaluation.matches import play_match
 
     board = game.board
-    moves, _ = play(first.player, second.player, board, np.random.default_rng(seed))
+    moves, _ = play_match(first.player, second.player, board, np.random.default_rng(seed))
     print(f"\n{picture(game, board, colour=colours())}")
     for move in moves:
         seat, before, board = first if board.player() > 0 else second, board, board.play(move)
@@ -284,7 +285,7 @@ def play(cfg: DictConfig) -> None:
     print(f"{game.name}: an agent ({agent.description}), {path}. Type a move, or {', '.join(COMMANDS)}.")
     side = ask_side() if cfg.side is None else SIDES[cfg.side]
     if side is not None:
-        Table(game, opponent, side, cfg.show).play()
+        Desk(game, opponent, side, cfg.show).play()
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="play")
@@ -292,9 +293,6 @@ def main(cfg: DictConfig) -> None:
     """Play with the configuration of the command line."""
     try:
         play(cfg)
-    except KeyboardInterrupt:
-        print()
-        raise
     except Exception as error:
         cli.report(error, "play")
         sys.exit(1)

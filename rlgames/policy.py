@@ -1,4 +1,4 @@
-"""How moves are chosen: plain functions, also compiled."""
+"""How moves are chosen: plain functions, which can also be compiled."""
 
 from typing import Any
 
@@ -8,40 +8,75 @@ import numpy.typing as npt
 from rlgames.compiled import borrowed, compilable
 
 # Sums of weights closer than this count as equal. Mirror images have the same value in exact arithmetic, but sums in
-# another order round differently; with a tolerance the choice does not depend on it (nor on the engine).
+# another order round differently; with a tolerance, the choice depends neither on that nor on the engine.
 TOLERANCE = 1e-5
+
+
+@compilable
+def reward(winner: int, ply: int, win_decay: float) -> float:
+    """What the first player is paid when the move after ``ply`` moves ends the game: ±(1 - win_decay * ply), or 0.
+
+    Learners are paid this, so whatever values a decided position without the network must value it at this too.
+    """
+    return winner * (1.0 - win_decay * ply)
 
 
 @compilable
 def best_move(agent: Any, board: Any) -> tuple[int, float]:
     """The best move for the player to move, and the value it leads to, on the agent's scale.
 
-    An immediate win comes first; among equals the first in the game's order (Bagheri et al. 2015, table 1, step 11).
+    An immediate win comes first; ties, sums that differ by no more than TOLERANCE, go to the first in the game's order
+    (Bagheri et al. 2015, table 1, step 11).
     A ``tactical`` agent looks one ply further: it lets the opponent win at once only if there is no other move.
     """
-    player = board.player()
+    player, ply = board.player(), board.ply
     moves = agent.move_list[: board.list_moves(agent.move_list)]
-    for move in moves:
-        if board.play(move).winner() == player:
-            return move, agent.target(1.0 * player)
-    if board.play(moves[0]).over():  # the last empty cell
-        return moves[0], agent.target(0.0)
+    open_moves, final, winner = put_open_first(board, moves)
+    if winner == player or open_moves == 0:
+        return final, agent.target(reward(winner, ply, agent.win_decay))
+    moves = moves[:open_moves]
     if agent.tactical:
         safe = put_safe_first(board, moves, agent.replies)
+        if safe == 0 and final >= 0 and winner == 0:
+            return final, agent.target(0.0)
         if safe == 0:
-            return moves[0], agent.target(-1.0 * player)
+            return moves[0], agent.target(reward(-player, ply + 1, agent.win_decay))
         moves = moves[:safe]
     sums = agent.sums(board, moves)
     best = 0
     for k in range(1, len(moves)):
         if player * sums[k] > player * sums[best] + TOLERANCE:
             best = k
+    if final >= 0 and winner == 0 and player * sums[best] < 0:  # a draw at once; its sum is 0
+        return final, agent.target(0.0)
     return moves[best], agent.unit(sums[best])
 
 
 @compilable
+def put_open_first(board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, int, int]:
+    """Bring ``moves`` that do not end the game to the front, in order.
+
+    Returns:
+        How many they are; the best of the others for the player to move, -1 if there is none; and who wins by it.
+    """
+    player = board.player()
+    open_moves, final, winner = 0, -1, 0
+    for k in range(len(moves)):
+        move = moves[k]
+        after = board.play(move)
+        if not after.over():
+            moves[open_moves] = move
+            open_moves += 1
+        elif final < 0 or player * after.winner() > player * winner:
+            final, winner = move, after.winner()
+            if winner == player:
+                break
+    return open_moves, final, winner
+
+
+@compilable
 def put_safe_first(board: Any, moves: npt.NDArray[np.int64], replies: npt.NDArray[np.int64]) -> int:
-    """Bring ``moves`` after which the opponent cannot win at once to the front, in order; how many they are."""
+    """Put the ``moves`` after which the opponent cannot win at once first, in order; return their number."""
     safe = 0
     for k in range(len(moves)):
         if not can_win(board.play(moves[k]), replies):
@@ -52,8 +87,8 @@ def put_safe_first(board: Any, moves: npt.NDArray[np.int64], replies: npt.NDArra
 
 @compilable
 def can_win(board: Any, moves: npt.NDArray[np.int64]) -> bool:
-    """Whether the player to move has a winning move; ``moves`` is room for all legal ones."""
-    for k in range(board.list_moves(moves)):  # noqa: SIM110 # compiled code knows no generators
+    """Whether the player to move can win at once; ``moves`` is room for all legal moves."""
+    for k in range(board.list_moves(moves)):  # noqa: SIM110 # compiled code has no generators
         if board.play(moves[k]).winner() == board.player():
             return True
     return False
@@ -72,12 +107,12 @@ def afterstate_values(agent: Any, board: Any) -> npt.NDArray[np.float64]:
 
 @compilable
 def value_after(agent: Any, board: Any, move: int) -> float:
-    """The value to which ``move`` leads, on the agent's scale."""
+    """The value that ``move`` leads to, on the agent's scale."""
     after = board.play(move)
     if after.over():
-        return agent.target(1.0 * after.winner())  # type: ignore[no-any-return]
+        return agent.target(reward(after.winner(), board.ply, agent.win_decay))  # type: ignore[no-any-return]
     if agent.tactical and can_win(after, agent.replies):
-        return agent.target(1.0 * after.player())  # type: ignore[no-any-return]
+        return agent.target(reward(after.player(), after.ply, agent.win_decay))  # type: ignore[no-any-return]
     agent.move_list[0] = move
     return agent.unit(agent.sums(board, agent.move_list[:1])[0])  # type: ignore[no-any-return]
 
@@ -93,7 +128,7 @@ def random_move(board: Any, moves: npt.NDArray[np.int64], rng: np.random.Generat
 def boltzmann(values: npt.NDArray[np.float64], temperature: float) -> npt.NDArray[np.float64]:
     """Probabilities of moves with ``values``: P(a) = exp(w_a / T) / Σ_b exp(w_b / T), for a temperature T above 0.
 
-    The largest value is taken off all of them first, so that nothing overflows.
+    The largest value is subtracted from all first, so nothing overflows.
     """
     p = np.empty(len(values), np.float64)
     largest, total = max(values), 0.0
@@ -118,7 +153,7 @@ def draw_index(probabilities: npt.NDArray[np.float64], rng: np.random.Generator)
 
 @compilable
 def greedy_move(agent: Any, board: Any) -> tuple[int, float]:
-    """The best move in the agent's eyes, and the value it leads to, on the agent's scale."""
+    """The move the agent considers best, and the value it leads to, on the agent's scale."""
     best: tuple[int, float] = borrowed(agent).best(board)
     return best
 

@@ -23,7 +23,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Linear:
-    """From ``start`` straight to ``end`` after ``games`` games, constant from there on."""
+    """Linear from ``start`` to ``end`` over ``games`` games, constant afterwards."""
 
     start: float
     end: float
@@ -36,9 +36,9 @@ class Linear:
 
 @dataclass(frozen=True)
 class Exponential:
-    """From ``start`` to ``end`` by the same factor per game, over ``games`` games; goes on falling after them.
+    """From ``start`` to ``end`` over ``games`` games, by the same factor per game; continues by it afterwards.
 
-    The published TDL takes 0.004 to 0.002 this way (Bagheri et al. 2015).
+    The published TDL goes from 0.004 to 0.002 this way (Bagheri et al. 2015).
     """
 
     start: float
@@ -46,7 +46,7 @@ class Exponential:
     games: int
 
     def __post_init__(self) -> None:
-        """Refuse what has no logarithm."""
+        """Refuse numbers without a logarithm."""
         if not (self.start > 0 and self.end > 0 and self.games > 0):
             raise ValueError(f"an exponential schedule needs start, end and games above 0, not {self}")
 
@@ -57,9 +57,9 @@ class Exponential:
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """From ``start`` to ``end`` along a tanh that passes the middle at game ``turn`` (Thill 2012, section 4.6.1).
+    """From ``start`` to ``end`` along a tanh with its midpoint at game ``turn`` (Thill 2012, section 4.6.1).
 
-    ε(n) = (start - end) / 2 (1 - tanh(slope (n - turn) / turn)) + end. The former TDL has 0.6, 0.1, turn 1e6, slope 2.
+    ε(n) = (start - end) / 2 (1 - tanh(slope (n - turn) / turn)) + end. The former TDL uses 0.6, 0.1, turn 1e6, slope 2.
     """
 
     start: float

@@ -4,6 +4,8 @@ Positions come from EPD files (PGN standard, section 16.2): ``bm`` names the bes
 graded suites such as the Strategic Test Suite ``c8`` holds the points of the moves ``c9``.
 """
 
+import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +14,8 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF
+from rlgames.build import CONF, check_paths
+from rlgames.chess.epd import lines_of, split_epd
 from rlgames.console import cli
 from rlgames.training.files import write_atomically
 
@@ -44,37 +47,22 @@ def parse(line: str) -> Position:
     Raises:
         ValueError: if it is none, or names no best move.
     """
-    from rlgames.chess.board import Board
-    from rlgames.chess.openings import fen_of_epd
+    from rlgames.chess.board import Board, legal_moves
     from rlgames.chess.pgn import from_san
 
-    board = Board.from_fen(fen_of_epd(line))
-    notes = operations(" ".join(line.split()[4:]))
-    best = {from_san(board, word) for word in notes.get("bm", "").split()}
-    avoid = {from_san(board, word) for word in notes.get("am", "").split()}
-    solved = best or {int(move) for move in board.moves()} - avoid if best or avoid else set()
+    fen, notes = split_epd(line)
+    board = Board.from_fen(fen)
+    best, avoid = (
+        {from_san(board, word) for word in re.split(r"[\s,]+", notes.get(k, "")) if word} for k in ("bm", "am")
+    )
+    solved = best or set(map(int, legal_moves(board))) - avoid if best or avoid else set()
     points = dict.fromkeys(solved, 1)
-    if "c8" in notes and "c9" in notes:
+    if notes.get("c8") and notes.get("c9"):
         graded = zip(notes["c9"].split(), notes["c8"].split(), strict=True)
         points = {board.from_uci(move): int(number) for move, number in graded}
     if not solved:
         raise ValueError("there is no best move (bm) and none to avoid (am)")
     return Position(notes.get("id", ""), board, frozenset(solved), points)
-
-
-def operations(text: str) -> dict[str, str]:
-    """The operations of EPD, ``bm Qd1+; id "BK.01";``, by their names."""
-    found, words, quoted = {}, "", False
-    for letter in text + ";":
-        quoted ^= letter == '"'
-        if letter == ";" and not quoted:
-            name, _, operands = words.strip().partition(" ")
-            if name:
-                found[name] = operands.strip().strip('"')
-            words = ""
-        else:
-            words += letter
-    return found
 
 
 def read(file: Path) -> list[Position]:
@@ -85,12 +73,11 @@ def read(file: Path) -> list[Position]:
         OSError: if it cannot be read.
     """
     positions = []
-    for n, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-        if line.strip():
-            try:
-                positions.append(parse(line))
-            except ValueError as error:
-                print(f"{file}, line {n} left out: {' '.join(str(error).split())}", file=sys.stderr)
+    for n, line in lines_of(file):
+        try:
+            positions.append(parse(line))
+        except ValueError as error:
+            print(f"{file}, line {n} left out: {' '.join(str(error).split())}", file=sys.stderr)
     if not positions:
         raise ValueError(f"{file} holds no test position")
     return positions
@@ -132,11 +119,12 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
     from rlgames.training import checkpoint
     from rlgames.training.records import to_json
 
+    check_paths(cfg)
     saved = cfg.checkpoint and checkpoint.load(cfg.checkpoint)
     coefficients = coefficients_of(saved, cfg.checkpoint) if saved else start_values()
     engine = Searcher(coefficients, cfg.nodes, cfg.depth, hash_mb=16)
     chosen = []
-    for position in read(Path(cfg.epd).expanduser()):
+    for position in read(Path(os.path.expanduser(str(cfg.epd)))):
         engine.new_game()
         chosen.append((position, engine.think(Course(position.board)).move))
     themes = dict.fromkeys(position.theme for position, _ in chosen)
@@ -144,7 +132,7 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
     found = (found if len(found) > 1 else {}) | {"": figures(chosen)}
     if cfg.json is not None:
         content = {theme or "all": figure._asdict() for theme, figure in found.items()}
-        write_atomically(Path(cfg.json).expanduser(), to_json(content))
+        write_atomically(Path(os.path.expanduser(str(cfg.json))), to_json(content))
     return found
 
 

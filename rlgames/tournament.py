@@ -1,6 +1,7 @@
 """Every player against every other: ``python -m rlgames.tournament runs/connect4/A random minimax perfect``."""
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from itertools import combinations
@@ -14,10 +15,11 @@ from rlgames.build import CONF, build, check
 from rlgames.console import cli
 from rlgames.lineup import NAMES, Seat, seats
 
-# torch, numpy and numba are imported where they are needed: --help answers at once.
+# torch, numpy and numba are imported only where they are needed, so --help answers at once.
 
 
-Meeting = Callable[[Any, Any, Any], Iterator[int]]  # of two players and a random generator
+# Takes two players and a random generator; yields results of the first one, and what tells one game from another.
+Meeting = Callable[[Any, Any, Any], Iterator[tuple[int, tuple[Any, ...]]]]
 
 
 class Standing(NamedTuple):
@@ -27,7 +29,8 @@ class Standing(NamedTuple):
         names, descriptions: of the players, the strongest first.
         ratings: their ``rlgames.evaluation.ratings.Rating``.
         wins: of player i against player j, ``[n][n]``.
-        games: between them, ``[n][n]``.
+        games: number of games between them, ``[n][n]``.
+        distinct: how many of these are different, ``[n][n]``; equal games count once in the ratings' intervals.
     """
 
     names: list[str]
@@ -35,6 +38,7 @@ class Standing(NamedTuple):
     ratings: list[Any]
     wins: list[list[int]]
     games: list[list[int]]
+    distinct: list[list[int]]
 
     def points(self, i: int, j: int) -> float:
         """Points of player i against player j: a win 1, a draw 1/2."""
@@ -42,7 +46,7 @@ class Standing(NamedTuple):
 
 
 def opening(board: Any, plies: int, rng: Any) -> Any:
-    """A board after ``plies`` random moves that have not ended the game."""
+    """A board after ``plies`` random moves that do not end the game."""
     from rlgames.players.player import draw_lots
 
     while True:
@@ -65,15 +69,15 @@ def tournament(
 ) -> Standing:
     """Let every player meet every other.
 
-    Each opening is played twice, with both sides, so that nobody profits from a good one.
+    Each opening is played twice, with sides swapped, so nobody profits from a good one.
 
     Args:
         game: the game.
         players: at least two.
-        matches: of each two, an even number.
-        plies: of the openings.
+        matches: number per pair of players, even.
+        plies: length of the random openings.
         rng: source of all randomness.
-        report: is told each result in words.
+        report: called with each result in words.
     """
     import numpy as np
 
@@ -81,32 +85,36 @@ def tournament(
 
     n, meet = len(players), _engines(plies) if _think(players) else _boards(game.board, plies)
     wins = np.zeros((n, n), np.int64)
-    games = np.zeros((n, n), np.int64)
+    games, distinct = wins.copy(), wins.copy()
     for i, j in combinations(range(n), 2):
+        seen = set()
         for _ in range(matches // 2):
-            for result in meet(players[i].player, players[j].player, rng):
+            for result, played in meet(players[i].player, players[j].player, rng):
                 wins[i, j] += result > 0
                 wins[j, i] += result < 0
                 games[i, j] = games[j, i] = games[i, j] + 1
+                seen.add(played)
+        distinct[i, j] = distinct[j, i] = len(seen)
         won, lost = wins[i, j], wins[j, i]
-        report(f"{players[i].name} - {players[j].name}: {won} won, {games[i, j] - won - lost} drawn, {lost} lost")
-    found = ratings(wins + (games - wins - wins.T) / 2, games.astype(np.float64))
+        text = f"{players[i].name} - {players[j].name}: {won} won, {games[i, j] - won - lost} drawn, {lost} lost"
+        report(text + (f" in {len(seen)} different games" if len(seen) < games[i, j] else ""))
+    new = distinct / np.maximum(games, 1)  # the share of games that say something new
+    found = ratings(new * (wins + (games - wins - wins.T) / 2), distinct.astype(np.float64))
     order = sorted(range(n), key=lambda k: -found[k].elo)
     names, descriptions, _ = zip(*(players[k] for k in order), strict=True)
-    square = np.ix_(order, order)
-    return Standing(
-        list(names), list(descriptions), [found[k] for k in order], wins[square].tolist(), games[square].tolist()
-    )
+    tables = (table[np.ix_(order, order)].tolist() for table in (wins, games, distinct))
+    return Standing(list(names), list(descriptions), [found[k] for k in order], *tables)
 
 
 def _boards(board: Any, plies: int) -> Meeting:
-    """Two games from an opening on, as results of the first player."""
-    from rlgames.evaluation.matches import play
+    """Two matches from a random opening, with sides swapped."""
+    from rlgames.evaluation.matches import play_match
 
-    def meet(first: Any, second: Any, rng: Any) -> Iterator[int]:
+    def meet(first: Any, second: Any, rng: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
         start = opening(board, plies, rng)
-        yield play(first, second, start, rng)[1].winner()
-        yield -play(second, first, start, rng)[1].winner()
+        for side, players in ((1, (first, second)), (-1, (second, first))):
+            moves, end = play_match(*players, start, rng)
+            yield side * end.winner(), (side, start, *moves)
 
     return meet
 
@@ -116,21 +124,24 @@ def _think(players: list[Seat]) -> bool:
 
 
 def _engines(plies: int) -> Meeting:
-    """The same between engines of chess, whose games are adjudicated."""
+    """The same between chess engines, whose games are adjudicated."""
     from rlgames.chess.contest import Adjudication
     from rlgames.chess.openings import Openings
     from rlgames.chess.pairs import play_pair
 
     openings, rules = Openings(random_plies=plies), Adjudication()
 
-    def meet(first: Any, second: Any, rng: Any) -> Iterator[int]:
-        yield from play_pair(first, second, openings, rules, first.score, rng).results
+    def meet(first: Any, second: Any, rng: Any) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        pair = play_pair(first, second, openings, rules, first.score, rng)
+        for side, record in zip((1, -1), pair.records, strict=True):
+            if record is not None:
+                yield side * record.winner, (side, *record.course.moves)
 
     return meet
 
 
 def table(standing: Standing) -> str:
-    """The result for people; points in percent."""
+    """The result as text, with points in percent."""
     n = len(standing.names)
     lines = [f"      Elo  95 % interval  {''.join(f'{k + 1:>6}' for k in range(n))}  player"]
     for i, (name, what, rating) in enumerate(zip(*standing[:3], strict=True)):
@@ -138,14 +149,18 @@ def table(standing: Standing) -> str:
         interval = f"[{rating.low:+.0f}, {rating.high:+.0f}]"
         points = "".join(f"{share:>6}" for share in shares)
         lines.append(f"{i + 1:>2}  {rating.elo:+5.0f}  {interval:<15}{points}  {name}{f' ({what})' if what else ''}")
-    return "\n".join([*lines, "Elo relative to the mean; in percent the points against the player of that number"])
+    lines.append("Elo relative to the mean; in percent the points against the player of that number")
+    games, distinct = (sum(map(sum, counts)) // 2 for counts in (standing.games, standing.distinct))
+    if distinct < games:
+        lines.append(f"{distinct} of {games} games are different; equal games count once in the intervals")
+    return "\n".join(lines)
 
 
 def run(cfg: DictConfig) -> Standing:
     """Play the tournament of ``cfg`` and print its table.
 
     Raises:
-        ValueError: if the configuration makes no sense.
+        ValueError: if the configuration is invalid.
         OSError: if the file ``cfg.json`` cannot be written.
     """
     import numpy as np
@@ -178,12 +193,12 @@ def run(cfg: DictConfig) -> Standing:
     print(table(standing))
     if cfg.json is not None:
         content = {**standing._asdict(), "ratings": [rating._asdict() for rating in standing.ratings]}
-        write_atomically(Path(cfg.json).expanduser(), (json.dumps(content, indent=2) + "\n").encode())
+        write_atomically(Path(os.path.expanduser(str(cfg.json))), (json.dumps(content, indent=2) + "\n").encode())
     return standing
 
 
 def named_players(words: list[str]) -> list[str]:
-    """``words`` with those that have no "=" gathered in one: ``players=[...]``."""
+    """``words`` with those that have no "=" collected into one: ``players=[...]``."""
     players = [word for word in words if "=" not in word and not word.startswith(("-", "~"))]
     quoted = ",".join(f'"{word}"' for word in players)
     rest = [word for word in words if word not in players]
@@ -192,7 +207,7 @@ def named_players(words: list[str]) -> list[str]:
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="tournament")
 def main(cfg: DictConfig) -> None:
-    """Play the tournament of the command line."""
+    """Play the tournament that the command line describes."""
     try:
         run(cfg)
     except Exception as error:

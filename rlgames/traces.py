@@ -6,6 +6,7 @@ of Connect-4 with 70 tuples), never the size of the table. Both forms below do t
 ``Memory`` compiled.
 """
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,20 +19,33 @@ from rlgames.compiled import value
 Floats = npt.NDArray[np.floating[Any]]
 
 
-class Traces(NamedTuple):
+@dataclass(frozen=True)
+class Traces:
     """Kind of traces.
 
     Attributes:
-        decay: gamma * lambda, above 0 and at most 1.
+        decay: gamma * lambda, from 0 to 1.
         replacing: an active weight's trace becomes the gradient, instead of growing by it.
         resetting: an exploratory move ends all traces.
-        threshold: traces smaller than this are dropped.
+        threshold: traces smaller than this are dropped; from 0 to 1.
+
+    Raises:
+        ValueError: naming what is out of range.
     """
 
     decay: float
     replacing: bool = False
     resetting: bool = False
     threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("decay", "threshold"):
+            number = getattr(self, name)
+            if isinstance(number, str | bool) or not 0 <= number <= 1:
+                raise ValueError(f"traces: {name} is {number!r}; allowed are numbers from 0 to 1")
+        for name in ("replacing", "resetting"):
+            if not isinstance(getattr(self, name), bool):
+                raise ValueError(f"traces: {name} is {getattr(self, name)!r}; it must be true or false")
 
 
 def faded(trace: Tensor | None, traces: Traces) -> Tensor | None:
@@ -42,8 +56,9 @@ def faded(trace: Tensor | None, traces: Traces) -> Tensor | None:
     if not trace.is_sparse:
         return torch.where(trace.abs() < traces.threshold, 0, trace)
     trace = trace.coalesce()
-    kept = (trace.values().abs() >= traces.threshold).flatten(1).any(1)
-    indices, values = trace.indices()[:, kept], trace.values()[kept]
+    large = trace.values().abs() >= traces.threshold
+    kept = large.reshape(len(large), trace.shape[1:].numel()).any(1)
+    indices, values = trace.indices()[:, kept], torch.where(large, trace.values(), 0)[kept]
     return torch.sparse_coo_tensor(indices, values, trace.shape, check_invariants=False).coalesce()
 
 
@@ -57,6 +72,8 @@ def add_trace(old: Tensor | None, gradient: Tensor, traces: Traces) -> Tensor:
     """
     if old is None:
         return gradient.clone()
+    if old.is_sparse != gradient.is_sparse:
+        old, gradient = old.to_dense(), gradient.to_dense()
     if not traces.replacing:
         return (old + gradient).coalesce() if gradient.is_sparse else old + gradient
     if not gradient.is_sparse:
@@ -201,8 +218,9 @@ def memory(
     """
     if traces is None and not ahead:
         return NoMemory(indices, x, np.zeros_like(x), None, False, True, x.dtype.type(0))
-    decay, replacing, resetting, threshold = traces or Traces(0.0, resetting=True, threshold=1e-30)  # drops all
+    traces = traces or Traces(0.0, resetting=True, threshold=1e-30)  # drops all
     n = min(rows, capacity)
     lanes = np.zeros(n, np.int32), np.zeros(n, x.dtype), np.zeros(n, x.dtype)
     lane, size, x_next = np.full(rows, -1, np.int32), np.zeros(2, np.int64), np.zeros(n, x.dtype) if ahead else None
-    return Memory(*lanes, x_next, True, lane, size, x.dtype.type(decay), replacing, resetting, float(threshold))
+    decay, threshold = x.dtype.type(traces.decay), float(traces.threshold)
+    return Memory(*lanes, x_next, True, lane, size, decay, traces.replacing, traces.resetting, threshold)

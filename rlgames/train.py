@@ -10,7 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, check, settle
+from rlgames.build import CONF, check, check_paths, settle
 from rlgames.console import cli
 
 # torch, numpy and numba are imported where they are needed: --help answers at once.
@@ -29,24 +29,29 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     Raises:
         ValueError: for a configuration that makes no sense, or when a value was not finite.
         OSError: if something cannot be read or written.
-        rlgames.console.cli.Interrupted: after Ctrl-C or SIGTERM, when a checkpoint has been written.
+        rlgames.interrupts.Interrupted: after a signal, when a checkpoint has been written.
     """
     from rlgames.training import checkpoint
     from rlgames.training.assemble import assemble, build_evaluation, notes
     from rlgames.training.trainer import Trainer
 
-    settle(cfg, words or [])
-    check(cfg)
-    saved = None
-    if cfg.resume is not None:
-        saved = checkpoint.load(cfg.resume)
-        cfg = checkpoint.resumed(cfg, saved, words or [])
+    def begin(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Trainer:
         check(cfg)
-    player = assemble(cfg, saved)
-    for note in notes(player):
-        print(f"note: {note}")
-    evaluation = build_evaluation(cfg, player)
-    return Trainer(cfg, player, evaluation, saved).run()
+        player = assemble(cfg, saved)
+        for note in notes(player):
+            print(f"note: {note}")
+        return Trainer(cfg, player, build_evaluation(cfg, player), saved)
+
+    settle(cfg, words or [])
+    if cfg.resume is None:
+        return begin(cfg).run()
+    check_paths(cfg)
+    with checkpoint.held(cfg):
+        again = checkpoint.unbegun(cfg, words or [])
+        if again:
+            return begin(again).run()
+        resume = lambda saved: begin(checkpoint.resumed(cfg, saved, words or []), saved)  # noqa: E731
+        return checkpoint.load(cfg.resume, resume).run()
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="train")
@@ -61,6 +66,7 @@ def main(cfg: DictConfig) -> float:
     try:
         from rlgames.training.study import objective, run_once
 
+        check_paths(cfg)
         return objective(train(cfg, words) if cfg.results is None else run_once(cfg, words, train))
     except Exception as error:
         cli.report(error, run=f"run {job.job.num}: " if sweep else "")

@@ -1,17 +1,21 @@
 """A chess engine for graphical interfaces, by the Universal Chess Interface: ``python -m rlgames.uci checkpoint=...``.
 
 One thread reads commands and answers at once; another does the work. It begins with what takes long, importing and
-compiling, so that an interface never waits to see that the engine is there.
+compiling: "uci" is answered before that, "isready" when it is done, so that no clock runs meanwhile.
 """
 
+import contextlib
+import gc
+import io
 import itertools
 import os
 import queue
+import select
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 import hydra
 from omegaconf import DictConfig
@@ -24,6 +28,19 @@ from rlgames.console import cli
 MOVES_TO_GO = 30  # until the end of the game, if the clock does not say
 DEFAULT_MS = 1000.0  # for "go" without a limit
 MOST_DEPTH = 64
+COMMANDS = (
+    "uci",
+    "isready",
+    "ucinewgame",
+    "position",
+    "go",
+    "stop",
+    "ponderhit",
+    "setoption",
+    "debug",
+    "register",
+    "quit",
+)
 
 
 class Thought:
@@ -37,14 +54,16 @@ class Uci:
     """The conversation with an interface.
 
     Args:
-        load: returns the engine's thinker, see ``rlgames.chess.thinker.Thinker``; may take long, and raise ValueError.
+        load: returns the engine's thinker, see ``rlgames.chess.thinker.Thinker``; may take long.
+        end: ends the process with a status, if there is nothing to think with, or nobody to tell.
     """
 
-    def __init__(self, load: Callable[[Callable[[str], None]], Any]) -> None:
-        self._load = load
+    def __init__(self, load: Callable[[Callable[[str], None]], Any], end: Callable[[int], Any]) -> None:
+        self._load, self._end = load, end
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._printing = threading.Lock()
         self._ready = threading.Event()
+        self._asked, self._counting = 0, threading.Lock()  # how often "isready" waits for an answer
         self._thought = Thought()
         self._thought.done.set()
         self.thinker: Any = None
@@ -54,19 +73,30 @@ class Uci:
         """Obey ``lines`` up to "quit" or their end."""
         for line in lines:
             words = line.split()
+            known = next((k for k, word in enumerate(words) if word in COMMANDS), len(words))
+            if known:  # what stands behind unknown words counts
+                self.say(f"info string unknown command {words[0][:40]}")
+            words = words[known:]
             if words[:1] == ["quit"]:
                 break
             if words:
                 self._obey(words)
-        else:  # the end of a script: it may want to see the answer
-            if not self._thought.endless:
-                self._thought.done.wait()
+        else:  # the end of a script, which wants to see the answers, or of the interface
+            while self._owes() and is_read(sys.stdout):
+                time.sleep(0.02)
         self._halt(self._thought, wait=2.0)
+
+    def _owes(self) -> bool:
+        """Whether there is an answer to come."""
+        return self._asked > 0 or not (self._thought.done.is_set() or self._thought.endless)
 
     def say(self, line: str) -> None:
         """Print a line, from any thread."""
-        with self._printing:
-            print(line, flush=True)
+        try:
+            with self._printing:
+                print(line, flush=True)
+        except (OSError, ValueError):  # nobody is there any more
+            self._end(1)
 
     def _obey(self, words: list[str]) -> None:
         command = words[0]
@@ -76,8 +106,13 @@ class Uci:
             self.say("option name MultiPV type spin default 1 min 1 max 64")
             self.say("option name Move Overhead type spin default 30 min 0 max 5000\nuciok")
         elif command == "isready":
-            self.say("readyok")
-        elif command == "stop":
+            with self._counting:
+                self._asked += 1
+            if self._thought.done.is_set():  # when what was asked for before is done
+                self._jobs.put(self._answer_ready)
+            elif self._ready.is_set():
+                self._answer_ready()
+        elif command in ("stop", "ponderhit"):  # Ponder is not offered: who ponders all the same gets a move
             self._halt(self._thought)
         elif command == "go":
             self._halt(self._thought)  # an interface should have said stop
@@ -92,25 +127,40 @@ class Uci:
             self._jobs.put(lambda: self.thinker.clear())
         elif command == "setoption":
             self._jobs.put(lambda: self.thinker.set_option(*option(words[1:])))
-        elif command not in ("debug", "register", "ponderhit"):
-            self.say(f"info string unknown command {command[:40]}")
+
+    def _answer_ready(self) -> None:
+        """Answer every "isready" that waits."""
+        with self._counting:
+            while self._asked:
+                self.say("readyok")
+                self._asked -= 1
 
     def _halt(self, thought: Thought, wait: float = 10.0) -> None:
         """End a search; asks again and again, since it may be just about to begin."""
         thought.stop.set()
         end = time.monotonic() + wait if self._ready.is_set() else 0.0  # else a search ends when it begins
         while not thought.done.wait(0.005) and time.monotonic() < end:
-            self.thinker.search.stop()
+            self.thinker.stop()
 
     def _work(self) -> None:
-        self.thinker = self._load(self.say)
+        try:
+            self.thinker = self._load(self.say)
+        except BaseException as error:
+            self.say(f"info string error: {told(error)}")
+            if not self._thought.done.is_set():
+                self.say("bestmove 0000")
+            self._end(1)
+            return
+        gc.collect()
+        gc.freeze()  # or else looking for garbage in all modules would take a tenth of a second, from the clock
         self._ready.set()
+        self._answer_ready()
         while True:
             job = self._jobs.get()
             try:
                 job()
             except Exception as error:  # an engine lives on; what is wrong with a command is said
-                self.say(f"info string {' '.join(str(error).split())[:200]}")
+                self.say(f"info string {told(error)}")
 
     def _go(self, words: list[str], began: float, thought: Thought) -> None:
         limits = numbers_of(words)
@@ -119,21 +169,40 @@ class Uci:
         timer = None
         try:
             if ms is not None:
-                timer = threading.Timer(max(0.0, began + ms / 1000 - time.monotonic()), self._halt, (thought,))
+                seconds = max(0.0, began + ms / 1000 - time.monotonic())
+                timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), self._halt, (thought,))
                 timer.daemon = True
                 timer.start()
-            depth = limits.get("depth", 2 * limits["mate"] if limits.get("mate", 0) > 0 else MOST_DEPTH)
-            move = thinker.think(max(1, depth), limits.get("nodes", 0), thought.stop, began, moves_of(words))
+            depth = limits.get("depth", 2 * limits["mate"] if "mate" in limits else MOST_DEPTH)
+            nodes = max(1, limits["nodes"]) if "nodes" in limits else 0
+            depth = min(max(1, depth), MOST_DEPTH)
+            move = thinker.think(depth, nodes, thought.stop, began, moves_of(words))
             if thought.endless:
                 thought.stop.wait()
         except Exception as error:
             move = "0000"
-            self.say(f"info string {' '.join(str(error).split())[:200]}")
+            self.say(f"info string {told(error)}")
         finally:
             if timer:
                 timer.cancel()
         self.say(f"bestmove {move}")
         thought.done.set()
+
+
+def told(error: BaseException) -> str:
+    """``error`` in a line, with its kind if it was not raised for people."""
+    text = " ".join(str(error).split())[:200]
+    return text if isinstance(error, OSError | ValueError) else f"{type(error).__name__} {text}"
+
+
+def is_read(stream: Any) -> bool:
+    """Whether somebody may still read what is written to ``stream``: a pipe tells that its reader is gone."""
+    try:
+        poll = select.poll()
+        poll.register(stream, 0)
+        return not poll.poll(0)
+    except (AttributeError, OSError, ValueError):  # not on this system, no file, or a closed one
+        return True
 
 
 def option(words: list[str]) -> tuple[str, str]:
@@ -147,7 +216,7 @@ def numbers_of(words: list[str]) -> dict[str, int]:
     """The whole numbers behind their names in a "go" command; what is none is left out."""
     found = {}
     for name, word in itertools.pairwise(words):
-        if word.lstrip("-").isdecimal() and word.isascii() and len(word) < 12:
+        if word.lstrip("-").isdecimal() and word.isascii() and len(word) < 19:
             found[name] = int(word)
     return found
 
@@ -159,14 +228,18 @@ def moves_of(words: list[str]) -> list[str]:
 
 
 def milliseconds(words: list[str], limits: dict[str, int], white: bool, overhead: int) -> float | None:
-    """Time to think, None for no limit. Of a clock a thirtieth is taken, and most of the increment."""
+    """Time to think, None for no limit. Of a clock a thirtieth is taken, and most of the increment.
+
+    But never much of what is left: an increment that is used up leaves no time for a delay.
+    """
     if "movetime" in words:
         return max(0.0, limits.get("movetime", 0) - overhead)
     own, increment = ("wtime", "winc") if white else ("btime", "binc")
     if {"wtime", "btime", "winc", "binc", "movestogo"} & set(words):
         left = max(0.0, limits.get(own, 1000) - overhead)  # only the opponent's clock is known: be quick
         share = left / min(max(1, limits.get("movestogo", MOVES_TO_GO)), MOVES_TO_GO)
-        return min(share + 0.75 * max(0, limits.get(increment, 0)), 0.7 * left)
+        most = (0.7 if "movestogo" in limits else 0.2) * left
+        return min(share + 0.75 * max(0, limits.get(increment, 0)), most)
     return None if {"depth", "nodes", "mate"} & set(limits) else DEFAULT_MS
 
 
@@ -177,21 +250,30 @@ def load_thinker(checkpoint: str | None, say: Callable[[str], None]) -> Any:
     from rlgames.chess.thinker import Thinker
     from rlgames.training import checkpoint as checkpoints
 
-    coefficients = start_values()
     if checkpoint is not None:
         try:
-            coefficients = coefficients_of(checkpoints.load(checkpoint), checkpoint)
-        except ValueError as error:
-            say(f"info string error: {error}; playing with the values before learning")
-    return Thinker(coefficients, say)
+            return Thinker(coefficients_of(checkpoints.load(checkpoint), checkpoint), say)
+        except Exception as error:
+            say(f"info string error: {told(error)}; playing with the values before learning")
+    return Thinker(start_values(), say)
+
+
+def end(status: int) -> NoReturn:
+    """End the process; a thread may be compiling, which nothing can interrupt."""
+    with contextlib.suppress(OSError, ValueError):
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    os._exit(status)
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="uci")
 def main(cfg: DictConfig) -> None:
     """Talk to an interface."""
-    Uci(lambda say: load_thinker(cfg.checkpoint, say)).run(sys.stdin)
-    sys.stdout.flush()
-    os._exit(0)  # a thread may be compiling, which nothing can interrupt
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    Uci(lambda say: load_thinker(cfg.checkpoint, say), end).run(sys.stdin or ())
+    end(0)
 
 
 if __name__ == "__main__":

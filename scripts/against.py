@@ -1,11 +1,11 @@
 """Is this tree faster than another revision? Called by ``scripts/benchmark.py --against REVISION``.
 
-Two processes on one core, one per tree, learn the same number of games in turns: here, there; there, here; and so on. A
-turn waits for the one before, so whatever slows the machine meets both. What counts is the ratio of CPU-seconds in each
-pair of turns.
+Two processes on one core, one per tree, take turns learning the same number of games: here, there; there, here; and so
+on. A turn waits for the one before, so whatever slows the machine slows both. The measure is the ratio of CPU-seconds
+in each pair of turns.
 
 Each process measures with the ``Runner`` of its own tree's ``scripts/benchmark.py``, which knows where that tree keeps
-things. So ``Runner(rule, words)``, ``turn(games)`` and ``seconds`` must stay what they are.
+things. So the interface of ``Runner(rule, words)``, ``turn(games)`` and ``seconds`` must not change.
 """
 
 import csv
@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parents[1]
 RULES = "tdl,tcl_exp,idbd,swift_td"
-WORDS = {"swift_td": ["learner.lambda_=0.5"]}  # made for traces; words of the command line come after these
-LEAST_TURNS = 20  # with 20 the interval reaches from the 6th to the 15th ratio
+WORDS = {"swift_td": ["learner.lambda_=0.5"]}  # made for traces; words of the command line follow these
+LEAST_TURNS = 20  # with 20 the interval spans the 6th to the 15th ratio
 
 
 class Interval(NamedTuple):
@@ -38,11 +38,11 @@ class Interval(NamedTuple):
 def median_interval(values: list[float], level: float = 0.95) -> Interval:
     """The median with its order-statistics interval, which assumes no distribution (Conover 1999, section 3.2).
 
-    Of n values the k-th smallest and the k-th largest enclose the true median unless fewer than k of them fall on one
-    side of it, and how many do is binomial(n, 1/2); k is the largest for which the confidence is at least ``level``.
+    The k-th smallest and the k-th largest of n values enclose the true median unless fewer than k of them fall on one
+    side of it. How many do is binomial(n, 1/2); k is the largest with a confidence of at least ``level``.
 
     Raises:
-        ValueError: if even the smallest and the largest value enclose the median with less confidence.
+        ValueError: if even the smallest and the largest value give less confidence.
     """
     n, ordered = len(values), sorted(values)
     k, outside = 0, 1  # outside: of 2^n outcomes, those with at most k values below the median
@@ -55,7 +55,7 @@ def median_interval(values: list[float], level: float = 0.95) -> Interval:
 
 
 def verdict(intervals: dict[str, Interval]) -> str:
-    """One line: the rules that are faster here, those that are slower, and those of which the turns do not tell."""
+    """One line: the rules that are faster here, those that are slower, and those that the turns do not decide."""
     faster = [rule for rule, (_, low, _) in intervals.items() if low > 1]
     slower = [rule for rule, (_, _, high) in intervals.items() if high < 1]
     open_ = [rule for rule in intervals if rule not in faster + slower]
@@ -64,7 +64,7 @@ def verdict(intervals: dict[str, Interval]) -> str:
 
 
 def unpack(revision: str, folder: Path) -> Path:
-    """Write the files of ``revision`` below ``folder`` and return where; the repository itself stays as it is."""
+    """Write the files of ``revision`` below ``folder`` and return where; the repository is left as it is."""
     archive, tree = folder / "there.zip", folder / "there"
     command = ["git", "-C", HERE, "archive", "--format=zip", f"--output={archive}", "--end-of-options", revision]
     try:
@@ -79,7 +79,7 @@ def unpack(revision: str, folder: Path) -> Path:
 
 
 class Side:
-    """A process that learns with the code of ``tree`` and takes the time; one turn to warm up begins at once."""
+    """A process that learns with the code of ``tree`` and times itself; a warm-up turn starts at once."""
 
     def __init__(self, tree: Path, cache: Path, rule: str, words: list[str], games: int) -> None:
         path = [str(tree), str(tree / "scripts"), os.environ.get("PYTHONPATH", "")]
@@ -99,7 +99,7 @@ class Side:
         self._process.communicate()
 
     def seconds(self) -> float:
-        """Wait for the end of the turn; the CPU-seconds that it took."""
+        """Wait for the end of the turn and return its CPU-seconds."""
         answer = self._process.stdout.readline().strip()
         try:
             return float(answer)
@@ -107,20 +107,20 @@ class Side:
             sys.exit(f"{self._name}: {answer or 'the process stopped'}")
 
     def turn(self) -> float:
-        """Learn for a turn; the CPU-seconds that it took."""
+        """Learn for a turn and return its CPU-seconds."""
         self._process.stdin.write("\n")
         self._process.stdin.flush()
         return self.seconds()
 
 
 def serve(rule: str, words: list[str], games: int) -> None:
-    """What the process of a side does: a turn to compile and warm up, and one for every line that it reads.
+    """The loop of a side's process: a turn to compile and warm up, then one for every line that it reads.
 
-    It answers with seconds, or with an error.
+    It answers with seconds or an error.
     """
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # before torch counts the cores
-    answers, sys.stdout = sys.stdout, sys.stderr  # what others print is no answer
+    answers, sys.stdout = sys.stdout, sys.stderr  # what others print is not an answer
     try:
         from benchmark import Runner
 
@@ -131,12 +131,12 @@ def serve(rule: str, words: list[str], games: int) -> None:
             print(runner.seconds - before, file=answers, flush=True)
             if not sys.stdin.readline():
                 return
-    except Exception as error:  # whatever the code of that revision raises
+    except Exception as error:  # whatever that revision's code raises
         print(f"{type(error).__name__}: {error}".splitlines()[0], file=answers, flush=True)
 
 
 def ratios(there: Path, cache: Path, rule: str, words: list[str], games: int, turns: int) -> list[float]:
-    """Speed here / speed there, in each of ``turns`` pairs of turns of so many ``games``."""
+    """Speed here / speed there in each of ``turns`` pairs of turns of ``games`` games."""
     words = [*WORDS.get(rule, ()), *words]
     found = []
     with Side(HERE, cache, rule, words, games) as ours, Side(there, cache, rule, words, games) as theirs:
@@ -148,10 +148,10 @@ def ratios(there: Path, cache: Path, rule: str, words: list[str], games: int, tu
 
 
 def main(revision: str, rules: list[str], games: int, turns: int, words: list[str], file: str | None) -> None:
-    """Compare rule by rule and print a line for each, as soon as it is known, and what follows from them."""
+    """Compare rule by rule; print a line for each as soon as it is known, then the verdict."""
     if turns < LEAST_TURNS:
         sys.exit(f"--games and --turn make {turns} turns; --against needs at least {LEAST_TURNS}")
-    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # the folder must go then too
+    for number in {signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)}:  # the folder must be removed then too
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     intervals = {}
     with tempfile.TemporaryDirectory() as name:

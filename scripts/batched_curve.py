@@ -1,9 +1,9 @@
 """How fast does a batch learn? Success over games and seconds, batch by batch: ``python scripts/batched_curve.py``.
 
-Each batch learns from nothing until its success rate (running median of three evaluations) reaches the target or its
-time is up; a row per evaluation is written at once, so that nothing is lost when the visit to a machine ends. The
-published protocol is used: 200 matches as first player against the perfect player. ``--plot`` draws the rows instead
-(extra "plots").
+Each batch size learns from scratch until its success rate (running median of three evaluations) reaches the target or
+its time is up. Every evaluation writes its row at once, so nothing is lost when the time on a machine ends. It uses the
+published protocol: 200 matches as first player against the perfect player. ``--plot`` draws the rows instead (extra
+"plots").
 """
 
 import argparse
@@ -23,7 +23,7 @@ COLUMNS = ("batch", "rule", "words", "games", "moves", "seconds", "cpu_seconds",
 
 
 def learn(batch: int, args: argparse.Namespace, writer, file) -> None:
-    """One batch size, from nothing."""
+    """Measure one batch size, from scratch."""
     cfg = load(
         "engine=batched",
         f"batch={batch}",
@@ -42,7 +42,7 @@ def learn(batch: int, args: argparse.Namespace, writer, file) -> None:
     while (cpu if args.cpu else seconds) < args.seconds:
         begin, cpu_begin, until = time.perf_counter(), time.process_time(), clock() + args.every
         while clock() < until:
-            episodes = player.learner.play(player.agent, games, max(10, batch), lr, rng)
+            episodes = player.learner.train(player.agent, games, max(10, batch), lr, rng)
             games, moves = games + episodes.games, moves + episodes.plies
         seconds, cpu = seconds + time.perf_counter() - begin, cpu + time.process_time() - cpu_begin
         player.agent.store()
@@ -70,7 +70,7 @@ def learn(batch: int, args: argparse.Namespace, writer, file) -> None:
 
 
 def plot(file: str, picture: str) -> None:
-    """Draw success over games and over seconds, a line for each batch of ``file``."""
+    """Draw success over games and over seconds, with a line for each batch size in ``file``."""
     from matplotlib import pyplot as plt
 
     with open(file, newline="", encoding="utf-8") as lines:
@@ -88,18 +88,18 @@ def plot(file: str, picture: str) -> None:
 
 
 def main() -> None:
-    """Measure batch by batch."""
+    """Measure one batch size after the other."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", default="8192", help="with commas (default 8192)")
+    parser.add_argument("--batches", default="8192", help="batch sizes, separated by commas (default 8192)")
     parser.add_argument("--rule", default="tcl_exp", help="name of a file in conf/optimizer (default tcl_exp)")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--target", type=float, default=0.8, help="success rate at which a batch is done (default 0.8)")
-    parser.add_argument("--seconds", type=float, default=480, help="of learning per batch (default 480)")
+    parser.add_argument("--target", type=float, default=0.8, help="success rate that ends a batch (default 0.8)")
+    parser.add_argument("--seconds", type=float, default=480, help="of learning per batch size (default 480)")
     parser.add_argument("--every", type=float, default=20, help="seconds of learning between evaluations (default 20)")
-    parser.add_argument("--cpu", action="store_true", help="these are CPU seconds: for a processor shared with others")
-    parser.add_argument("--csv", default="batched_curve.csv", help="file the rows are appended to")
+    parser.add_argument("--cpu", action="store_true", help="count CPU-seconds, for a processor shared with others")
+    parser.add_argument("--csv", default="batched_curve.csv", help="file to append the rows to")
     parser.add_argument("words", nargs="*", help="as for rlgames.train, such as batched.combine=sum")
-    parser.add_argument("--plot", metavar="PNG", help="draw what --csv holds, and measure nothing")
+    parser.add_argument("--plot", metavar="PNG", help="draw the rows of --csv and measure nothing")
     args = parser.parse_args()
     if args.plot:
         plot(args.csv, args.plot)

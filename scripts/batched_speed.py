@@ -1,4 +1,4 @@
-"""Speed of ``engine=batched``, batch by batch; called by ``scripts/benchmark.py --engine batched``."""
+"""Speed of ``engine=batched`` per batch size; called by ``scripts/benchmark.py --engine batched``."""
 
 import csv
 import resource
@@ -15,20 +15,20 @@ from rlgames.build import load
 from rlgames.training.assemble import assemble
 
 BATCHES = tuple(2**k for k in range(8, 18))  # 256 to 131,072
-PHASES = ("rows", "sums", "look", "learn", "rest")  # rest: rules of the game, choice of the move, targets
+PHASES = ("rows", "sums", "look", "learn", "rest")  # rest: game rules, choice of the move, targets
 COLUMNS = ("rule", "batch", "games_per_second", "moves_per_second", "moves_per_cpu_second", "memory_mib", *PHASES)
 SECONDS = 4.0  # per batch and measurement
 
 
 def now(device: torch.device) -> tuple[float, float]:
-    """Seconds and CPU seconds, once the device has done all that it was asked."""
+    """Seconds and CPU-seconds, once the device has finished its work."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter(), time.process_time()
 
 
 def steps(player: Any, epsilon: float, most: int, seconds: float) -> int:
-    """Make steps for so many ``seconds``, at least one and at most ``most``; how many it were."""
+    """Make steps for ``seconds``, at least one and at most ``most``; return their number."""
     begin = time.perf_counter()
     for n in range(1, most + 1):
         player.learner.step(player.agent, epsilon)
@@ -40,9 +40,9 @@ def steps(player: Any, epsilon: float, most: int, seconds: float) -> int:
 
 
 def phases(player: Any, epsilon: float) -> dict[str, float]:
-    """The share of each phase in a step, waiting for the device after each of them."""
+    """The share of each phase in a step, measured by waiting for the device after each."""
     agent, spent = player.agent, defaultdict(float)
-    kind = 0 if agent.device.type == "cuda" else 1  # CPU seconds where others may share the processor
+    kind = 0 if agent.device.type == "cuda" else 1  # CPU-seconds where others may share the processor
 
     def timed(name: str, method: Any) -> Any:
         def call(*args: Any) -> Any:
@@ -65,15 +65,15 @@ def phases(player: Any, epsilon: float) -> dict[str, float]:
 
 
 def measure(rule: str, batch: int, device: str, words: list[str]) -> tuple[Any, ...]:
-    """A row of the table."""
+    """Measure a row of the table."""
     cfg = load(f"optimizer={rule}", "engine=batched", f"device={device}", f"batch={batch}", *words)
     player = assemble(cfg)
     where, epsilon = player.agent.device, 0.1
     cuda = where.type == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats()
-    player.learner.play(player.agent, 0, 0, float(player.optimizer.defaults["lr"]), np.random.default_rng(0))
-    steps(player, epsilon, 40, SECONDS / 2)  # games come apart, memory is taken
+    player.learner.train(player.agent, 0, 0, float(player.optimizer.defaults["lr"]), np.random.default_rng(0))
+    steps(player, epsilon, 40, SECONDS / 2)  # games drift apart, memory is allocated
     before = player.learner.played().games
     (begin, cpu_begin), n = now(where), steps(player, epsilon, 10**9, SECONDS)
     end, cpu_end = now(where)
@@ -86,7 +86,7 @@ def measure(rule: str, batch: int, device: str, words: list[str]) -> tuple[Any, 
 
 
 def main(rules: list[str], batches: list[int], device: str, words: list[str], file: str | None) -> None:
-    """Print a table and write it; each row as soon as it is known."""
+    """Print each row as soon as it is known; then print and write the table."""
     table, rows = Table(*COLUMNS), []
     for rule in rules:
         for batch in batches:

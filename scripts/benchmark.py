@@ -1,13 +1,13 @@
 """How fast is learning? Games and moves per CPU-second, rule by rule: ``python scripts/benchmark.py``.
 
-The rules take turns, a thousand games each, from nothing to ``--games`` games; so all of them meet the same ups and
-downs of the machine, and the ratios to the first rule hold where the figures do not. The best turn shows what an idle
-machine does.
+The rules take turns of a thousand games each, from scratch to ``--games`` games. So all of them see the same ups and
+downs of the machine, and the ratios to the first rule hold even where the figures do not. The best turn shows what an
+idle machine does.
 
-With ``--engine batched`` (and ``--device cuda``) batch by batch instead: games and moves per second, memory, and what
-share of the time each phase of a step takes (``scripts/batched_speed.py``).
+``--engine batched`` (with ``--device cuda``) measures batch sizes instead: games and moves per second, memory, and each
+phase's share of a step (``scripts/batched_speed.py``).
 
-With ``--against REVISION`` the ratio of this tree's speed to that of another revision (``scripts/against.py``).
+``--against REVISION`` measures the ratio of this tree's speed to that of another revision (``scripts/against.py``).
 """
 
 import argparse
@@ -31,7 +31,7 @@ COLUMNS = ("rule", "games_per_cpu_second", "moves_per_cpu_second", "ratio", "bes
 
 
 class Runner:
-    """One rule, learning from nothing; ``against.py`` uses those of older revisions too."""
+    """One rule, learning from scratch; ``against.py`` also uses the runners of older revisions."""
 
     def __init__(self, rule: str, words: list[str]) -> None:
         cfg = load(f"optimizer={rule}", *words)
@@ -41,10 +41,10 @@ class Runner:
         self._learn(0)  # compiles
 
     def _learn(self, games: int) -> Any:
-        return self.player.learner.play(self.player.agent, self.games, games, self.lr, self.rng)
+        return self.player.learner.train(self.player.agent, self.games, games, self.lr, self.rng)
 
     def turn(self, games: int) -> None:
-        """Learn from ``games`` games and take the time."""
+        """Learn from ``games`` games and time it."""
         begin = time.process_time()
         episodes = self._learn(games)
         seconds = time.process_time() - begin
@@ -59,15 +59,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--against", metavar="REVISION", help="compare with this revision, such as main or HEAD")
     parser.add_argument(
-        "--rules", help=f"names of files in conf/optimizer, with commas ({RULES}; with --against {against.RULES})"
+        "--rules", help=f"files of conf/optimizer, separated by commas ({RULES}; with --against {against.RULES})"
     )
     parser.add_argument("--games", type=int, default=100_000, help="games per rule (default 100000)")
     parser.add_argument("--turn", type=int, default=1000, help="games per turn (default 1000)")
-    parser.add_argument("--csv", help="write the table to this file too")
+    parser.add_argument("--csv", help="also write the table to this file")
     parser.add_argument("words", nargs="*", help="as for rlgames.train, such as features.tuples=FILE or engine=eager")
-    parser.add_argument("--engine", choices=("single", "batched"), default="single", help="games one by one, or many")
-    parser.add_argument("--device", default="cpu", help="of --engine batched")
-    parser.add_argument("--batches", default=",".join(map(str, BATCHES)), help="of --engine batched")
+    parser.add_argument("--engine", choices=("single", "batched"), default="single", help="one game at a time, or many")
+    parser.add_argument("--device", default="cpu", help="for --engine batched")
+    parser.add_argument("--batches", default=",".join(map(str, BATCHES)), help="for --engine batched")
     args = parser.parse_args()
     rules = (args.rules or (against.RULES if args.against else RULES)).split(",")
     turns = range(0, args.games, args.turn)

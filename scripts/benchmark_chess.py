@@ -24,7 +24,7 @@ POSITIONS = [
 
 @compile_function
 def walk(b, depth):
-    """Number of moves made on all paths of ``depth`` moves."""
+    """Count the moves made on all paths of ``depth`` moves."""
     if depth == 0:
         return 0
     moves = np.empty(MOST_MOVES, np.int64)
@@ -36,7 +36,7 @@ def walk(b, depth):
 
 @compile_function
 def evaluations(memory, b, n):
-    """Sum of ``n`` evaluations of the positions after the moves of ``b``."""
+    """Sum ``n`` evaluations of the positions after the moves of ``b``."""
     s, total = memory[0], 0
     moves = np.empty(MOST_MOVES, np.int64)
     count = generate(b, checkers(b), moves, False)
@@ -46,7 +46,7 @@ def evaluations(memory, b, n):
 
 
 def measure(name, unit, run):
-    """Print how many ``unit`` a CPU-second ``run`` does."""
+    """Print how many ``unit`` per CPU-second ``run`` does."""
     run()
     start = time.process_time()
     done = sum(run() for _ in range(3))

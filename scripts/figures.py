@@ -3,9 +3,9 @@
     python scripts/figures.py results/connect4_table.csv
     python scripts/figures.py results/connect4_lr.csv --over optimizer.lr
 
-They go into docs/results, named after the file: learning curves, a box plot of the games to 80 %, and a table beside
-the published values; with ``--over`` curves of sensitivity to that number. Published values are read off the figures
-of Thill (2015) and kept in docs/results/published.csv.
+Writes to docs/results, named after the file: learning curves, a box plot of the games to 80 %, and a table with the
+published values; with ``--over`` the sensitivity to that number. The published values were read off the figures of
+Thill (2015) and are kept in docs/results/published.csv.
 """
 
 import argparse
@@ -26,7 +26,7 @@ mpl.use("Agg")
 from matplotlib import pyplot as plt
 
 DOCS = Path(__file__).parents[1] / "docs" / "results"
-NEVER = 1e15  # games, in place of infinity where infinities would be subtracted
+NEVER = 1e15  # games; replaces infinity where infinities would be subtracted
 Floats = npt.NDArray[np.float64]
 
 
@@ -68,7 +68,7 @@ def published() -> dict[str, Published]:
 
 
 def variants(path: str) -> dict[str, Variant]:
-    """The runs of the results file by the words that tell them apart."""
+    """The runs of the results file, grouped by the words that distinguish them."""
     groups = defaultdict(list)
     for row in Results(path).rows():
         groups[tuple(row["words"].split())].append(row)
@@ -98,7 +98,7 @@ def _variant(rows: list[dict[str, str]]) -> Variant:
 
 
 def quartiles(values: Floats) -> Floats:
-    """Lower quartile, median and upper quartile; infinite where a part of it is of a run that never got there."""
+    """Lower quartile, median and upper quartile; infinite where it involves a run that never got there."""
     found = np.quantile(np.minimum(values, NEVER), [0.25, 0.5, 0.75])
     return np.where(found < NEVER / 100, found, np.inf)
 
@@ -112,7 +112,7 @@ def interval(values: Floats, rng: np.random.Generator) -> tuple[float, float]:
 
 
 def label(words: str) -> str:
-    """What tells a variant from others, for people."""
+    """What distinguishes a variant, for people to read."""
     words = " ".join(word.removeprefix("optimizer=").removeprefix("learner.") for word in words.split())
     return words or "as configured"
 
@@ -129,7 +129,7 @@ def mark(median: float, box: tuple[float, float, float]) -> str:
 
 
 def table(found: dict[str, Variant]) -> str:
-    """Markdown, in thousands of games. Success at the end: mean over the last 200,000, beside the published mean."""
+    """Markdown, in thousands of games. Final success: the mean over the last 200,000, with the published mean."""
     known, rng = published(), np.random.default_rng(0)
     lines = [
         "| variant | runs | median games to 80 % [95 %] | quartiles | published quartiles | median is"
@@ -170,7 +170,7 @@ def table(found: dict[str, Variant]) -> str:
 def draw_curves(found: dict[str, Variant], axes: Any) -> None:
     """Median and quartiles of the success rate, smoothed by a running median of 3; published means dotted."""
     known = published()
-    colours = mpl.color_sequences["tab20"]  # dark and light in turn
+    colours = mpl.color_sequences["tab20"]  # alternately dark and light
     axes.set_prop_cycle(color=[*colours[::2], *colours[1::2]])
     for words, v in found.items():
         if not v.success.size:

@@ -4,7 +4,7 @@
     python -m rlgames.tournament start runs/chess/A/checkpoints/*.pt matches=60 json=ladder.json
     python scripts/ladder.py ladder.json --against start --run runs/chess/A
 
-The last one writes ladder.png and ladder.csv beside the file and shows the ladder in TensorBoard too.
+The last command writes ladder.png and ladder.csv beside the file and also shows the ladder in TensorBoard.
 """
 
 import argparse
@@ -27,7 +27,7 @@ Rung = dict[str, Any]
 
 
 def rungs(content: dict[str, Any], against: str | None) -> list[Rung]:
-    """Players in the order of games played; Elo relative to that of the player ``against`` (None: to the mean)."""
+    """Players ordered by games played; Elo relative to the player ``against`` (None: to the mean)."""
     wins, games, ratings = (
         content["wins"],
         content["games"],
@@ -42,7 +42,7 @@ def rungs(content: dict[str, Any], against: str | None) -> list[Rung]:
 
 
 def played(name: str) -> int:
-    """Games after which the checkpoint of that name was written; 0 if it is none."""
+    """Games after which the checkpoint of that name was written; 0 if it is not a checkpoint."""
     found = re.search(r"games_0*(\d+)\.pt$", name)
     return int(found[1]) if found else 0
 
@@ -53,7 +53,7 @@ def label(name: str) -> str:
 
 
 def draw(found: list[Rung], against: str | None, path: Path) -> None:
-    """Bars with intervals."""
+    """Draw bars with intervals."""
     figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
     low, elo, high = ([rung[key] for rung in found] for key in ("low", "elo", "high"))
     below, above = [b - a for a, b in zip(low, elo, strict=True)], [b - a for a, b in zip(elo, high, strict=True)]
@@ -78,9 +78,9 @@ def log(found: list[Rung], picture: Path, run: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("json", type=Path, help="written by python -m rlgames.tournament json=...")
-    parser.add_argument("--against", help="the player whose Elo is 0 (default: the mean of all)")
-    parser.add_argument("--out", type=Path, help="folder (default: that of the file)")
-    parser.add_argument("--run", type=Path, help="run folder in whose TensorBoard events the ladder is shown too")
+    parser.add_argument("--against", help="player whose Elo is 0 (default: the mean of all)")
+    parser.add_argument("--out", type=Path, help="output folder (default: that of the file)")
+    parser.add_argument("--run", type=Path, help="run folder whose TensorBoard events also get the ladder")
     args = parser.parse_args()
     try:
         content = json.loads(args.json.read_text(encoding="utf-8"))

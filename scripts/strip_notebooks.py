@@ -1,6 +1,6 @@
-"""Notebooks as git keeps them, without outputs and run counts: ``python scripts/strip_notebooks.py [--check]``.
+"""Strip notebooks of outputs and run counts, as git keeps them: ``python scripts/strip_notebooks.py [--check]``.
 
-Rewrites notebooks/*.ipynb where needed; with ``--check`` only names them. Exit status 1 if there were some.
+Rewrites notebooks/*.ipynb where needed; with ``--check`` only names them. The exit status is 1 if there were any.
 """
 
 import json

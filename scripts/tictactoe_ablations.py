@@ -1,6 +1,6 @@
 """Tic-tac-toe by Q-learning, one change at a time: ``python scripts/tictactoe_ablations.py seeds=20 [word=value ...]``.
 
-Without further words it prints the table of docs/tictactoe.md; with words the line of that one configuration.
+Without further words it prints the table of docs/tictactoe.md; with words, the row of that one configuration.
 """
 
 import sys
@@ -30,16 +30,16 @@ HEAD = "| configuration | lost lines, first | second | seeds without | best move
 
 
 def measure(evaluation, words, seeds):
-    """The figures of ``FIGURES`` per seed, ``[seeds, 5]``, and the games per CPU second."""
+    """The figures of ``FIGURES`` per seed, ``[seeds, 5]``, and the games per CPU-second."""
     rows, games, seconds = [], 0, 0.0
     cfg = load("game=tictactoe", "learner=q", *words)
     check(cfg)
     for cfg.seed in range(seeds):
         learner = build(cfg, "learner", game=evaluation.game)
         agent, rng = learner.agent("fused"), np.random.default_rng(cfg.seed)
-        learner.play(agent, 0, 0, 1.0, rng)  # compiles
+        learner.train(agent, 0, 0, 1.0, rng)  # compiles
         begin = time.process_time()
-        learner.play(agent, 0, cfg.games, 1.0, rng)
+        learner.train(agent, 0, cfg.games, 1.0, rng)
         games, seconds = games + cfg.games, seconds + time.process_time() - begin
         row = evaluation.records(GreedyPlayer(agent), rng)
         rows.append([row[name] for name in FIGURES])
@@ -47,7 +47,7 @@ def measure(evaluation, words, seeds):
 
 
 def line(name, rows, speed):
-    """A line of the table."""
+    """A row of the table."""
     lost = (rows[:, 0] + rows[:, 1] > 0).sum()
     first, second, optimal, random_first, random_second = rows.mean(axis=0)
     return (

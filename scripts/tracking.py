@@ -1,11 +1,12 @@
 """Sutton's tracking task (1992): 20 inputs, 5 of them relevant with weights of ±1, one of which flips every 20 steps.
 
-A rule that learns step sizes finds out which inputs matter. Prints, for each rule and meta parameter, the mean squared
-error after 20,000 steps of warm-up over the next 10,000 (predicting 0 has 5), and the learned step sizes.
+A rule that learns step sizes finds out which inputs matter. Prints for each rule and meta parameter the mean squared
+error over 10,000 steps after a warm-up of 20,000 (predicting 0 scores 5), and the learned step sizes.
 
     python scripts/tracking.py                             # all rules that suit linear units, 5 seeds
     python scripts/tracking.py --rules idbd,k1 --seeds 30
     python scripts/tracking.py --csv tracking.csv --plot docs/tracking.png          # needs the extra "plots"
+    python scripts/tracking.py --defaults        # constructor defaults, here and on noiseless regressions
 
 Expected: TDL (LMS) at best 3.36, IDBD 1.55 at θ = 0.009, K1 1.03 at θ = 0.02, Autostep 2.09 at μ = 0.05.
 """
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+import rlgames.optim
 from rlgames.compiled import compile_function
 from rlgames.optim import IDBD, K1, TCL, TCLEXP, TDL, AdaptiveObGD, AlphaBounds, Autostep, AutoTIDBD, StepSize, SwiftTD
 from rlgames.optim.lanes import update
@@ -38,11 +40,12 @@ SETTINGS: dict[str, tuple[type[StepSize], str, dict[str, Any], list[float]]] = {
     "k1": (K1, "theta", {"lr": 0.05, "guards": False}, THETAS),
     "swift_td": (SwiftTD, "theta", {"lr": 0.05, "eta": 0.5}, THETAS),
 }
+REGRESSIONS = (5, 20, 50)  # inputs
 COLUMNS = ("rule", "parameter", "value", "error", "deviation", "relevant", "irrelevant", "failures", "seeds")
 
 
 class Result(NamedTuple):
-    """Mean over the seeds that did not fail, its standard error, step sizes of both kinds of inputs, failed seeds."""
+    """Mean over the seeds that did not fail, its standard error, step sizes of both kinds of input, failed seeds."""
 
     error: float
     deviation: float
@@ -71,22 +74,43 @@ def track(p: Any, lanes: Any, memory: Any, warm_up: int, steps: int, rng: np.ran
     return squares / steps
 
 
+def regress(p: Any, lanes: Any, memory: Any, steps: int, rng: np.random.Generator) -> float:
+    """Mean squared error over the last tenth of a noiseless linear regression on inputs of N(0, 1); compiled."""
+    targets, squares = rng.standard_normal(len(memory.x)), 0.0
+    for k in range(steps):
+        delta = 0.0
+        for j in range(len(memory.x)):
+            memory.x[j] = memory.e[j] = rng.standard_normal()
+            delta += (targets[j] - lanes[0, j]) * memory.x[j]
+        if k >= steps - steps // 10:
+            squares += delta * delta
+        update(p, lanes, memory, len(memory.x), delta, 1.0)
+    return squares / (steps // 10)
+
+
+def prepare(cls: type[StepSize], hyper: dict[str, Any], inputs: int) -> tuple[StepSize, Any, Any, NoMemory]:
+    """The optimizer of some weights, and what compiled code works on: hyper-parameters, lanes and memory."""
+    weight = torch.nn.Parameter(torch.zeros(inputs, dtype=torch.float64))
+    optimizer = cls([weight], **hyper)  # type: ignore[call-arg]
+    (group,) = optimizer.param_groups
+    p, state = optimizer.hyper(group), optimizer.state_of(weight, group)
+    numbers = p._replace(**{name: getattr(p, name).numpy() for name in optimizer.shared})  # of the same memory
+    lanes = np.stack([weight.detach().numpy(), *(tensor.numpy() for tensor in state)])
+    memory = NoMemory(np.arange(inputs, dtype=np.int32), np.zeros(inputs), np.zeros(inputs), None, True, True, 0.0)
+    return optimizer, numbers, lanes, memory
+
+
 def measure(
     cls: type[StepSize], hyper: dict[str, Any], seeds: int, warm_up: int = 20_000, steps: int = 10_000
 ) -> Result:
-    """Run the task for ``seeds`` random streams."""
+    """Run the task on ``seeds`` random streams."""
     errors, sizes = [], []
     for seed in range(seeds):
-        weight = torch.nn.Parameter(torch.zeros(INPUTS, dtype=torch.float64))
-        optimizer = cls([weight], **hyper)  # type: ignore[call-arg]
-        state = optimizer.state_of(weight, optimizer.param_groups[0])
-        p = optimizer.hyper(optimizer.param_groups[0])
-        numbers = p._replace(**{name: getattr(p, name).numpy() for name in optimizer.shared})  # of the same memory
-        lanes = np.stack([weight.detach().numpy(), *(tensor.numpy() for tensor in state)])
-        inputs = NoMemory(np.arange(INPUTS, dtype=np.int32), np.zeros(INPUTS), np.zeros(INPUTS), None, True, True, 0.0)
+        optimizer, p, lanes, memory = prepare(cls, hyper, INPUTS)
         rng = np.random.default_rng(seed)
-        errors.append(compile_function(track)(numbers, lanes, inputs, warm_up, steps, rng))
-        size = torch.as_tensor(optimizer.step_size(p, type(state)(*map(torch.from_numpy, lanes[1:]))))
+        errors.append(compile_function(track)(p, lanes, memory, warm_up, steps, rng))
+        state = optimizer.State(*map(torch.from_numpy, lanes[1:]))
+        size = torch.as_tensor(optimizer.step_size(optimizer.hyper(optimizer.param_groups[0]), state))
         sizes.append(size.double().expand(INPUTS).numpy())
     good = [k for k, error in enumerate(errors) if math.isfinite(error) and error < RELEVANT]
     size = np.mean([sizes[k] for k in good], 0) if good else np.full(INPUTS, math.nan)
@@ -95,8 +119,24 @@ def measure(
     return Result(error, deviation, size[:RELEVANT].mean(), size[RELEVANT:].mean(), seeds - len(good))
 
 
+def defaults(seeds: int) -> None:
+    """Print how each rule does with the defaults of its constructor."""
+    print(f"{'rule':16}{'tracking':>10}{'failures':>10}" + "".join(f"{n:>8} inputs" for n in REGRESSIONS))
+    rules = [getattr(rlgames.optim, name) for name in rlgames.optim.__all__]
+    for cls in sorted((c for c in rules if issubclass(c, StepSize) and c is not StepSize), key=lambda c: c.__name__):
+        r = measure(cls, {}, seeds)
+        worst = [
+            max(
+                compile_function(regress)(*prepare(cls, {}, n)[1:], 100 * n, np.random.default_rng(s))
+                for s in range(20)
+            )
+            for n in REGRESSIONS
+        ]
+        print(f"{cls.__name__:16}{r.error:10.2f}{r.failures:10}" + "".join(f"{e:15.1e}" for e in worst), flush=True)
+
+
 def plot(rows: list[tuple[Any, ...]], path: str) -> None:
-    """Draw error over parameter: rules with a step size on the left, rules that learn it on the right."""
+    """Draw the error over the parameter: rules with a step size on the left, rules that learn it on the right."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -116,11 +156,15 @@ def plot(rows: list[tuple[Any, ...]], path: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rules", default=",".join(SETTINGS), help="with commas (default: all)")
+    parser.add_argument("--rules", default=",".join(SETTINGS), help="separated by commas (default: all)")
     parser.add_argument("--seeds", type=int, default=5, help="random streams per setting (default 5)")
+    parser.add_argument("--defaults", action="store_true", help="measure the constructor defaults of all rules")
     parser.add_argument("--csv", help="write the table to this file too")
     parser.add_argument("--plot", help="draw it into this file, such as tracking.png")
     args = parser.parse_args()
+    if args.defaults:
+        defaults(args.seeds)
+        return
     unknown = set(args.rules.split(",")) - set(SETTINGS)
     if unknown:
         parser.error(f"--rules: no {', '.join(sorted(unknown))} here; allowed are {', '.join(SETTINGS)}")

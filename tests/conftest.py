@@ -19,7 +19,9 @@ rlgames.build.compose = lambda config, overrides: copy.deepcopy(_composed(config
 
 
 SHARED_CODE = {
-    **dict.fromkeys(("chess", "search/test_plain", "learners/test_td_leaf", "test_match", "test_uci"), "chess"),
+    **dict.fromkeys(
+        ("chess", "search/test_plain", "learners/test_td_leaf", "test_match", "test_uci", "test_uci_clocks"), "chess"
+    ),
     **dict.fromkeys(("agents/test_averaging", "training/test_checkpoint", "search", "test_train"), "small runs"),
     **dict.fromkeys(("games/test_connect4", "games/test_games"), "random games"),
     **dict.fromkeys(("compiled", "learners/test_td"), "fused tcl_exp"),

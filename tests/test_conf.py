@@ -8,6 +8,7 @@ from omegaconf import DictConfig
 
 from rlgames.build import CONF, build, check, load, settle
 from rlgames.train import train
+from rlgames.training.assemble import assemble
 
 FILES = {
     group.name: sorted(file.stem for file in group.glob("*.yaml")) for group in sorted(CONF.iterdir()) if group.is_dir()
@@ -68,6 +69,17 @@ def words_for(group, name):
 ALL = [(group, name) for group, names in FILES.items() for name in names]
 
 
+_trained = set()
+
+
+def new_kind(cfg):
+    """Whether no experiment of the same classes was trained before: one training for each is enough."""
+    kind = tuple(str(cfg[part]._target_) for part in ("game", "learner", "optimizer", "evaluation") if cfg[part])
+    new = kind not in _trained
+    _trained.add(kind)
+    return new
+
+
 @pytest.mark.parametrize(("group", "name"), ALL, ids=["-".join(pair) for pair in ALL])
 def test_every_file_composes_builds_and_runs(group, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -75,7 +87,9 @@ def test_every_file_composes_builds_and_runs(group, name, tmp_path, monkeypatch)
     if name == "uci" and not Path(STOCKFISH).exists():
         pytest.skip(f"there is no {STOCKFISH}")
     cfg = load(*words_for(group, name))
-    if group == "evaluation":  # many matches
+    if group == "experiment" and not new_kind(cfg):
+        assemble(cfg)
+    elif group == "evaluation":  # many matches
         build(cfg, group, game=build(cfg, "game"), opponent=build(cfg, "opponent", game=build(cfg, "game")))
     else:
         assert train(cfg)["games"] == 2
@@ -106,7 +120,8 @@ def test_every_optimizer_is_partial():
 def test_defaults_are_the_published_ones():
     cfg = load()
     assert (cfg.games, cfg.eval_every, cfg.seed, cfg.engine, cfg.device) == (500_000, 50_000, 0, "fused", "cpu")
-    assert cfg.optimizer == {"_target_": "rlgames.optim.tcl.TCLEXP", "_partial_": True, "lr": 0.05, "beta": 2.7}
+    assert cfg.optimizer._target_ == "rlgames.optim.tcl.TCLEXP"
+    assert (cfg.optimizer.lr, cfg.optimizer.beta, cfg.optimizer.cross_entropy) == (0.05, 2.7, False)
     assert cfg.learner.epsilon == 0.1
     assert (cfg.network.output, cfg.features.count, cfg.features.length) == ("tanh", 70, 8)
 

@@ -49,7 +49,7 @@ def each(word):
     """``key=a`` and ``key=b`` of the sweep ``key=a,b``; the first of a range."""
     key, equals, values = word.partition("=")
     values = "0" if values.startswith("range(") else values
-    return [f"{key}={value}" for value in values.split(",")] if equals and "[" not in values else [word]
+    return [f"{key}={value}" for value in values.split(",")] if equals and not set("[{") & set(values) else [word]
 
 
 @pytest.mark.parametrize("file", DOCUMENTS, ids=lambda file: file.name)

@@ -12,6 +12,7 @@ ALLOWED = {
     # shared words
     "compiled": set(),
     "episodes": set(),
+    "interrupts": set(),
     "schedules": set(),
     "policy": {"compiled"},
     "traces": {"compiled"},
@@ -23,14 +24,15 @@ ALLOWED = {
     "agents": {"compiled", "networks", "optim", "policy", "traces"},
     "learners": {"compiled", "episodes", "policy", "schedules", "traces"},  # the rest they are handed
     "search": {"compiled", "policy"},
-    "players": {"compiled", "policy", "search"},
-    "evaluation": {"players"},
-    "chess": {"compiled", "evaluation", "games", "optim", "search"},
+    "players": {"compiled", "interrupts", "policy", "search"},
+    "evaluation": {"interrupts", "players"},
+    "chess": {"compiled", "evaluation", "games", "interrupts", "optim", "search"},
     # a run
     "build": set(),
-    "console": {"build"},
+    "console": {"build", "interrupts"},
     "training": {
-        *("agents", "build", "console", "episodes", "evaluation", "games", "learners", "optim", "players", "schedules"),
+        *("agents", "build", "console", "episodes", "evaluation", "features", "games", "learners", "optim"),
+        *("interrupts", "players", "schedules"),
     },
     "lineup": {"build", "chess", "console", "players", "training"},
     "__main__": set(),
@@ -67,7 +69,7 @@ def name(file):
 @pytest.mark.parametrize("file", FILES, ids=name)
 def test_layers(file):
     if name(file) == "__init__.py":
-        assert not list(imports(file)), "importing rlgames costs nothing"
+        assert list(imports(file)) == ["sys", "rlgames.interrupts"], "importing rlgames costs nothing"
     elif part(file) not in PROGRAMS:
         assert part(file) in ALLOWED, f"say in {Path(__file__).name} what {part(file)} may import"
         assert ours(file) <= ALLOWED[part(file)] | {part(file)}

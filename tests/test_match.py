@@ -36,13 +36,34 @@ def test_options_of_engines_are_passed_on(tmp_path):
     log = tmp_path / "log"
     engine.write_text(f"#!/bin/sh\nwhile read w x; do echo $w $x >> {log}; case $w in {answers} esac; done\n")
     engine.chmod(0o755)
-    play("games=2", f"second=uci:{engine}", "options={Elo: 7}")
-    assert "setoption name Elo value 7" in log.read_text()
+    for second in (f"uci:{engine}", str(engine)):
+        play("games=2", f"second={second}", "options={Elo: 7}")
+        assert "setoption name Elo value 7" in log.read_text()
+        log.unlink()
+
+
+def test_the_help_says_how_an_engine_is_named():
+    from rlgames.console.usage import help_text
+
+    assert "an engine: its path, or uci:COMMAND" in help_text("match", [])
 
 
 def test_more_nodes_are_stronger():
     ledger = play("games=20", "nodes=600", "second_nodes=20", "adjudication.max_plies=200")
     assert ledger.pairs().score > 0.6
+
+
+def test_equal_pairs_count_once(tmp_path):
+    """From one position the same two players always play the same two games."""
+    words = ["second_nodes=20", "openings.random_plies=0", "folder=m", "adjudication.max_plies=200"]
+    few, many = play(*words, "games=2"), play(*words, "games=12")
+    assert few.pairs() == many.pairs()
+    assert sum(many.results) == 12
+    assert "(1 different pairs of 6; equal ones count once)" in str(many)
+    assert "different" not in str(few)
+    saved = json.loads((tmp_path / "m" / "match.json").read_text())
+    assert (sum(saved["pentanomial"]), len(set(saved["digests"]))) == (1, 1)
+    assert (tmp_path / "m" / "games.pgn").read_text().count("[Event ") == 12
 
 
 def test_a_match_goes_on_where_it_was_left(tmp_path):
@@ -54,6 +75,7 @@ def test_a_match_goes_on_where_it_was_left(tmp_path):
     assert len(ledger.points) == 4
     whole, part = (json.loads((tmp_path / name / "match.json").read_text()) for name in ("whole", "part"))
     assert whole["points"] == part["points"]
+    assert whole["digests"] == part["digests"]
     assert (tmp_path / "whole" / "games.pgn").read_bytes() == (tmp_path / "part" / "games.pgn").read_bytes()
 
 
@@ -111,6 +133,8 @@ def test_an_engine_that_dies_is_counted_apart(tmp_path):
         ("elo1=-1.0", "elo0 must be the smaller one"),
         ("first=nowhere", "there is no run folder or checkpoint"),
         ("second=uci:/no/such", "there is no engine /no/such"),
+        ("second=uci:", "the engine is ''; it must be the path"),
+        ("second=sh", "second is sh, which is no run folder or checkpoint; an engine is uci:sh"),
         ("openings.random_plies=-2", "openings.random_plies is -2"),
     ],
 )

@@ -12,7 +12,7 @@ from rlgames.console.terminal import picture
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.lineup import newest_run
-from rlgames.play import Opponent, Table, Thoughts, ask_side, perfect_hint, play
+from rlgames.play import Desk, Opponent, Thoughts, ask_side, perfect_hint, play
 from rlgames.train import train
 from rlgames.training.assemble import assemble
 
@@ -37,7 +37,7 @@ def table(monkeypatch, capsys):
             return word
 
         monkeypatch.setattr("builtins.input", read)
-        desk = Table(GAMES[name], Opponent(assemble(load(*WORDS[name]))), human)
+        desk = Desk(GAMES[name], Opponent(assemble(load(*WORDS[name]))), human)
         desk.play()
         return desk.boards, capsys.readouterr().out
 
@@ -72,7 +72,7 @@ def test_the_stone_falls_where_the_label_says(table):
 
 def test_a_full_column_is_asked_again_and_the_agent_waits():
     game = GAMES["connect4"]
-    desk = Table(game, Opponent(assemble(load(*WORDS["connect4"]))), 1)
+    desk = Desk(game, Opponent(assemble(load(*WORDS["connect4"]))), 1)
     desk.boards = [game.play("333333")]
     assert not desk._do("3")
     assert len(desk.boards) == 1
@@ -110,7 +110,7 @@ def test_end_of_a_game_and_new_game(table):
         def move(self, board):
             return int(board.moves()[-1])
 
-    desk = Table(GAMES["tictactoe"], Lamb(assemble(load(*WORDS["tictactoe"]))), 1)
+    desk = Desk(GAMES["tictactoe"], Lamb(assemble(load(*WORDS["tictactoe"]))), 1)
     for word in ("1", "2"):
         assert desk._do(word)
         desk.boards.append(desk.boards[-1].play(desk.opponent.move(desk.boards[-1])))
@@ -221,7 +221,7 @@ def test_the_newest_run_is_found(run_folder, monkeypatch):
         (["temperature=0"], "temperature is 0"),
         (["checkpoint=nowhere"], "nowhere"),
         (["checkpoint=null", "game=connect4"], "no checkpoint of connect4 under runs/"),
-        (["against=perfec"], "'perfec' is no player .did you mean perfect"),
+        (["against=perfec"], "'perfec' is not a player .did you mean perfect"),
     ],
 )
 def test_bad_words(run_folder, monkeypatch, words, says):
@@ -255,4 +255,4 @@ def test_ctrl_c_ends_with_130(run_folder):
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (130, "")
+    assert (process.returncode, err) == (130, "stopped\n")

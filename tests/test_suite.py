@@ -2,8 +2,9 @@ import pytest
 
 from rlgames.build import load
 from rlgames.chess.board import Board
+from rlgames.chess.epd import operations
 from rlgames.chess.pgn import from_san, san
-from rlgames.suite import figures, operations, parse, read, suite
+from rlgames.suite import figures, parse, read, suite
 from tests.support import DATA
 
 BK = '1k1r4/pp1b1R2/3q2pp/4p3/2B5/4Q3/PPP2B2/2K5 b - - bm Qd1+; id "BK.01";'
@@ -34,7 +35,7 @@ def test_graded_moves():
 @pytest.mark.parametrize("line", ["rubbish", '4k3/8/8/8/8/8/8/4K3 w - - id "x";', "4k3/8/8/8/8/8/8/4K3 w - - bm Qd1;"])
 def test_bad_lines_are_reported_and_left_out(line, tmp_path, capsys):
     file = tmp_path / "bad.epd"
-    file.write_text(f"{line}\n{BK}\n\n")
+    file.write_text(f"{line}\n# a comment\n{BK}\n\n")
     assert len(read(file)) == 1
     assert "line 1 left out" in capsys.readouterr().err
     file.write_text(line)
@@ -52,11 +53,23 @@ def test_bad_lines_are_reported_and_left_out(line, tmp_path, capsys):
         ("4k3/P7/8/8/8/8/8/4K3 w - - 0 1", "a8N", "a7a8n"),
         ("4k3/8/8/8/8/8/8/4K2R w K - 0 1", "0-0", "e1g1"),
         ("3rk3/8/8/8/8/8/8/3RK3 w - - 0 1", "Rd8+", "d1d8"),
+        ("4k3/8/8/3pP3/8/8/8/4K3 w - d6 0 1", "exd6", "e5d6"),
+        ("4k3/8/8/1P1pP3/8/8/8/4K3 w - d6 0 1", "e6", "e5e6"),
+        ("4k3/8/2n5/2PpP3/8/8/8/3QK3 w - d6 0 1", "d6", None),
+        ("4k3/8/8/8/8/8/1N6/4K3 w - - 0 1", "b2d1", "b2d1"),
+        ("4k3/8/8/8/8/8/8/R3K3 w Q - 0 1", "e1c1", "e1c1"),
+        ("4k3/P7/8/8/8/8/8/4K3 w - - 0 1", "a7-a8=Q", "a7a8q"),
+        ("4k3/P7/8/8/8/8/8/4K3 w - - 0 1", "a8(r)", "a7a8r"),
+        ("4k3/P7/8/8/8/8/8/4K3 w - - 0 1", "a8", None),
     ],
 )
 def test_san_is_read_as_people_write_it(fen, text, move):
     board = Board.from_fen(fen)
-    assert board.uci(from_san(board, text)) == move
+    if move is None:
+        with pytest.raises(ValueError, match=r"is (ambiguous|not legal) in"):
+            from_san(board, text)
+    else:
+        assert board.uci(from_san(board, text)) == move
 
 
 def test_ambiguous_san():
@@ -77,6 +90,24 @@ def test_published_suites_are_read_whole(name, count, most, capsys):
     for position in positions[:30]:
         for move in map(int, position.board.moves()):
             assert from_san(position.board, san(position.board, move)) == move
+
+
+FIFTY = [  # with a clock that is read only the pawn's moves keep the win
+    '8/8/8/8/8/5k2/7P/R5K1 w - - bm h3 h4; hmvc 99; id "50mr.1";',
+    '8/8/8/8/8/5k2/7P/R5K1 w - - 99 80 bm h3, h4; id "50mr.2";',
+    '8/8/8/8/8/5k2/7P/R5K1 w - - hmvc 99; fmvn 80; am Ra2 Ra8; id "50mr.3";',
+    '8/8/8/8/8/5k2/7P/R5K1 w - - 99 bm h2h4 h2h3; id "50mr.4";',
+]
+
+
+def test_counters_are_read(tmp_path, capsys):
+    file = tmp_path / "fifty.epd"
+    file.write_text("\ufeff# drawn after any other move\r\n" + "\r\n".join(FIFTY), encoding="utf-8", newline="")
+    assert suite(load(f"epd={file}", "nodes=20000", config="suite"))[""][:2] == (4, 4)
+    assert [parse(line).board.clock for line in FIFTY] == [99] * 4
+    assert capsys.readouterr().err == ""
+    drawn = parse("7k/8/8/8/8/8/8/K5R1 w - - hmvc 120; am Rg2;")
+    assert len(drawn.solved) == 13 + 3 - 1
 
 
 def test_the_program_solves_a_mate(tmp_path):

@@ -10,8 +10,8 @@ from rlgames.console import cli
 from rlgames.evaluation.ratings import POINTS_PER_UNIT, PRIOR, ratings
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
-from rlgames.lineup import seats
-from rlgames.tournament import named_players, opening, run, tournament
+from rlgames.lineup import Seat, seats
+from rlgames.tournament import named_players, opening, run, table, tournament
 from rlgames.train import train
 from tests.support import QUICK
 
@@ -91,6 +91,41 @@ def test_the_same_seed_plays_the_same_tournament():
     )
 
 
+class Always:
+    """Plays the first or the last legal move."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def move(self, board, rng):
+        return int(board.moves()[self.place])
+
+
+@pytest.mark.parametrize(("game", "plies", "most"), [(Connect4(), 0, 2), (Connect4(), 1, 14), (TicTacToe(), 1, 18)])
+def test_equal_games_of_players_without_lots_count_once(game, plies, most):
+    players = [Seat("first", "", Always(0)), Seat("last", "", Always(-1))]
+    lines = []
+    standing = tournament(game, players, 200, plies, np.random.default_rng(0), lines.append)
+    assert standing.games == [[0, 200], [200, 0]]
+    (_, distinct), _ = standing.distinct
+    assert distinct == most
+    assert lines[0].endswith(f" in {most} different games")
+    assert f"{most} of 200 games are different; equal games count once in the intervals" in table(standing)
+    best, _ = standing.ratings
+    share = standing.points(0, 1) / 200
+    alone = ratings(most * np.array([[0, share], [1 - share, 0]]), most * (1 - np.eye(2)))
+    assert best == pytest.approx(alone[0])
+    assert best.high - best.low > 150  # of 200 games it would be 48
+
+
+def test_different_games_are_not_spoken_of():
+    _, players = seats(["random", "minimax"], Connect4(), depth=1)
+    lines = []
+    standing = tournament(Connect4(), players, 20, 2, np.random.default_rng(0), lines.append)
+    assert standing.distinct == standing.games
+    assert "different" not in table(standing) + lines[0]
+
+
 def test_words_without_equals_are_players():
     assert named_players(["runs/a", "random", "matches=4", "-m"]) == ["matches=4", "-m", 'players=["runs/a","random"]']
     assert named_players(["matches=4"]) == ["matches=4"]
@@ -119,7 +154,7 @@ def test_checkpoints_of_chess_form_a_ladder(tmp_path, monkeypatch):
     standing = run(load(*named, "matches=2", "nodes=60", "json=ladder.json", config="tournament"))
     assert set(standing.names) == {"start", *map(str, files)}
     assert standing.games == [[0, 2, 2], [2, 0, 2], [2, 2, 0]]
-    with pytest.raises(ValueError, match="'random' plays no chess; players of chess are start"):
+    with pytest.raises(ValueError, match="'random' does not play chess; players of chess are start"):
         run(load(*named_players(["random", str(files[0])]), config="tournament"))
 
 
@@ -130,6 +165,7 @@ def test_checkpoints_of_chess_form_a_ladder(tmp_path, monkeypatch):
         (["random"], "needs two players or more"),
         (["random", "random"], "named twice: random"),
         (["random", "perfec"], "did you mean perfect?"),
+        (["start", "/bin/sh"], "'/bin/sh' is an engine of another program, which plays in python -m rlgames.match"),
         (["random", "minimax"], "name the game"),
         (["random", "run", "game=connect4"], "these are of"),
         (["random", "minimax", "game=tictactoe", "matches=3"], "matches is 3; it must be an even number"),

@@ -2,14 +2,16 @@ import csv
 import errno
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from rlgames.build import load
-from rlgames.console.cli import Interrupted
 from rlgames.console.progress import ProgressBar
+from rlgames.interrupts import SIGNALS, Interrupted
 from rlgames.train import train
 from rlgames.training import records, trainer
 from tests.support import QUICK, last_checkpoint, result
@@ -18,6 +20,11 @@ SCHEDULES = [
     "learner.epsilon={_target_:rlgames.schedules.Linear,start:0.5,end:0.0,games:20}",
     "learner.lr={_target_:rlgames.schedules.Exponential,start:1.0,end:0.5,games:10}",
 ]
+
+
+def claimed(cfg):
+    with records.claimed_folder(cfg, "tictactoe") as folder:
+        return folder
 
 
 def rows(folder):
@@ -120,7 +127,7 @@ def test_seeds_make_different_runs(quick):
     assert last_checkpoint(one)["rng"] != last_checkpoint(other)["rng"]
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signum", SIGNALS)
 def test_a_signal_leaves_a_checkpoint(quick, monkeypatch, signum):
     straight = quick(run_dir="straight")
     update = ProgressBar.update
@@ -174,6 +181,136 @@ def test_a_full_disk_loses_nothing(quick, tmp_path, monkeypatch):
     assert not list((tmp_path / "run").rglob("*.tmp"))
 
 
+def test_a_full_disk_under_the_events_names_them(quick, tmp_path, monkeypatch, capfd):
+    def full(self, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("rlgames.training.events.RecordWriter.write", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*run/events.out.tfevents"):
+        quick()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("lr", ["1e30", "-"])
+def test_step_sizes_outside_the_bins_do_not_end_a_run(quick, monkeypatch, lr):
+    """Of 1e30, and not finite."""
+    if lr == "-":
+        sizes = torch.tensor([0.1, float("nan"), float("inf")])
+        monkeypatch.setattr(trainer.records, "step_sizes", lambda _: sizes)
+        words = []
+    else:
+        words = ["optimizer=tcl", f"optimizer.lr={lr}"]
+    assert result(quick(*words))["status"] == "finished"
+
+
+def test_a_schedule_that_will_leave_its_range_is_refused_at_once(quick, tmp_path):
+    falling = "learner.epsilon={_target_: rlgames.schedules.Linear, start: 0.5, end: -0.5, games: 100}"
+    with pytest.raises(ValueError, match=r"learner\.epsilon is -0.\d+ at game \d+"):
+        quick(falling, "games=90", "eval_every=90")
+    assert not list(tmp_path.iterdir())
+    quick(falling, "games=40", "eval_every=40")
+    with pytest.raises(ValueError, match=r"learner\.epsilon is -0.\d+ at game \d+"):
+        quick("resume=run", "games=90", run_dir=None)
+
+
+def test_a_broken_pipe_leaves_a_checkpoint(quick, monkeypatch, tmp_path):
+    monkeypatch.setattr(trainer, "CHUNK", {"eager": 2})
+
+    def update(self, games, *_):
+        if games == 6:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(ProgressBar, "update", update)
+    with pytest.raises(Interrupted) as stopped:
+        quick()
+    assert stopped.value.signum == 13
+    assert last_checkpoint(tmp_path / "run")["games"] == 6
+
+
+def stop(monkeypatch, at):
+    """Let a signal come in the evaluation after ``at`` games."""
+    measure = trainer.Trainer._measure
+
+    def stopped(self):
+        if self.progress.games == at:
+            os.kill(os.getpid(), signal.SIGTERM)
+        measure(self)
+
+    return monkeypatch.setattr(trainer.Trainer, "_measure", stopped)
+
+
+@pytest.mark.parametrize("at", [4, 12])
+def test_a_signal_in_an_evaluation_leaves_a_checkpoint_that_goes_on_with_it(quick, monkeypatch, capsys, at):
+    straight = quick(run_dir="straight")
+    with monkeypatch.context() as patch:
+        stop(patch, at)
+        with pytest.raises(Interrupted):
+            quick()
+    done = "4 of 12 games" if at == 4 else "all 12 games, in the evaluation"
+    assert capsys.readouterr().out.endswith(
+        f"stopped by SIGTERM after {done}; go on: python -m rlgames.train resume=run\n"
+    )
+    folder = straight.with_name("run")
+    assert last_checkpoint(folder)["games"] == at
+    assert result(folder)["status"] == "interrupted"
+    quick("resume=run", run_dir=None)
+    assert_same_player(straight, folder)
+    assert [row["games"] for row in rows(folder)] == ["4", "8", "12"]
+    assert result(folder)["status"] == "finished"
+
+
+@pytest.mark.parametrize("how", ["the same words", "resume"])
+def test_a_run_stopped_before_its_first_checkpoint_begins_again(quick, monkeypatch, how):
+    straight = quick("seed=3", run_dir="straight")
+    with monkeypatch.context() as patch:  # as if it was killed
+        patch.setattr(trainer.Trainer, "_save", lambda _: os.close(-1))
+        with pytest.raises(OSError, match="Bad file"):
+            quick("seed=3")
+    folder = straight.with_name("run")
+    (folder / "checkpoints").mkdir()
+    (folder / "checkpoints" / ".games_000000000004.pt.77.tmp").write_bytes(b"half")
+    quick("resume=run", run_dir=None) if how == "resume" else quick("seed=3")
+    assert_same_player(straight, folder)
+    assert len(list(folder.glob("events*"))) == 1
+    assert not list(folder.rglob(".*"))
+
+
+def test_a_folder_with_something_of_yours_is_left_alone(quick, tmp_path):
+    for name in ("config.yaml", "notes.txt"):
+        (tmp_path / "run").mkdir(exist_ok=True)
+        (tmp_path / "run" / name).write_text("mine")
+    with pytest.raises(ValueError, match="is not empty"):
+        quick()
+    assert (tmp_path / "run" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("words", [[], ["resume=run"]])
+def test_a_run_folder_belongs_to_one_process(quick, tmp_path, words):
+    """Another process holds it; a dead one does not."""
+    quick()
+    hold = "with owned(Path('run')): print(1, flush=True); time.sleep(60)"
+    code = f"import time\nfrom pathlib import Path\nfrom rlgames.training.files import owned\n{hold}"
+    other = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE)
+    other.stdout.readline()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ValueError, match=r"another process is at work in .*run; wait for its end"):
+        quick(*words, "games=16", run_dir=None if words else "run")
+    assert sorted(tmp_path.rglob("*")) == before
+    other.kill()
+    other.wait()
+    if words:
+        quick(*words, "games=16", run_dir=None)
+        assert last_checkpoint(tmp_path / "run")["games"] == 16
+
+
+def test_what_a_killed_process_was_writing_is_removed(quick, tmp_path):
+    folder = quick()
+    for name in ("checkpoints/.games_0012.pt.tmp", "checkpoints/.games_0014.pt.9.tmp", ".result.json.9.tmp"):
+        (folder / name).write_bytes(b"half")
+    quick("resume=run", "games=16", run_dir=None)
+    assert not list(folder.rglob(".*"))
+
+
 def test_a_run_folder_is_not_used_twice(quick):
     quick()
     with pytest.raises(ValueError, match=r"run_dir .*run is not empty"):
@@ -183,7 +320,7 @@ def test_a_run_folder_is_not_used_twice(quick):
 def test_runs_of_one_second_get_folders_of_their_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cfg = load(*QUICK)
-    assert len({records.claim_folder(cfg, "tictactoe") for _ in range(3)}) == 3
+    assert len({claimed(cfg) for _ in range(3)}) == 3
 
 
 def test_events_have_each_step_once(quick, tmp_path):
@@ -237,6 +374,17 @@ def test_a_schedule_that_a_rule_ignores_is_noted(quick, capsys):
     quick("optimizer=idbd", falling, run_dir="a")
     assert "note: learner.lr has no effect on IDBD" in capsys.readouterr().out
     quick("optimizer=tcl", falling, run_dir="b")
+    assert "note:" not in capsys.readouterr().out
+
+
+def test_steps_that_symmetric_boards_multiply_are_noted_and_what_to_lower_is_said(quick, capsys):
+    with pytest.raises(
+        ValueError, match=r"in game .* lower optimizer.lr or optimizer.theta, or set optimizer.extra_x to"
+    ):
+        quick("optimizer=elk1", "engine=fused", "games=1000", "eval_every=1000", run_dir="a")
+    assert "note: ELK1 with optimizer.extra_x multiplies its steps by up to 8 on symmetric" in capsys.readouterr().out
+    quick("optimizer=elk1", "optimizer.extra_x=false", "engine=fused", "games=1000", "eval_every=1000", run_dir="b")
+    quick("optimizer=k1", run_dir="c")
     assert "note:" not in capsys.readouterr().out
 
 

@@ -1,3 +1,4 @@
+import io
 import os
 import queue
 import subprocess
@@ -8,25 +9,33 @@ import time
 import pytest
 import torch
 
-from rlgames.chess.board import START, Board
+from rlgames.chess.board import START, Board, Chess
 from rlgames.chess.evaluation import start_values
 from rlgames.chess.thinker import Thinker
-from rlgames.uci import Uci, load_thinker, milliseconds, moves_of, numbers_of, option
+from rlgames.uci import Uci, is_read, load_thinker, milliseconds, moves_of, numbers_of, option
 from tests.support import PROJECT
 
 FOOLS_MATE = "startpos moves f2f3 e7e5 g2g4 d8h4"
 
 
 class Talk:
-    """A conversation with the engine in this process."""
+    """A conversation with the engine in this process.
 
-    def __init__(self, thinker):
-        self.said = queue.Queue()
-        self.lines = queue.Queue()
-        self.uci = Uci(lambda say: thinker)
+    Args:
+        load: returns the thinker.
+    """
+
+    def __init__(self, load):
+        self.said, self.lines, self.ended = queue.Queue(), queue.Queue(), queue.Queue()
+
+        def load_and_talk(say):
+            thinker = load(self.say)
+            thinker.say = self.say
+            return thinker
+
+        self.uci = Uci(load_and_talk, self.ended.put)
         self.uci.say = self.say
-        thinker.say = self.say
-        self.thread = threading.Thread(target=self.uci.run, args=(iter(self.lines.get, "quit"),))
+        self.thread = threading.Thread(target=self.uci.run, args=(iter(self.lines.get, None),))
         self.thread.start()
 
     def say(self, text):
@@ -58,7 +67,7 @@ def thinker():
 def talk(thinker):
     thinker.set_option("multipv", "1")
     thinker.position(["startpos"])
-    conversation = Talk(thinker)
+    conversation = Talk(lambda say: thinker)
     yield conversation
     conversation("quit")
     conversation.thread.join(5)
@@ -85,6 +94,8 @@ def test_identification_and_options(talk):
     [
         *("go depth 0", "go nodes 1", "go movetime 0", "go movetime -1", "go btime 50000", "go wtime 0 btime 0"),
         *("go wtime -50 btime 1000 winc 0 binc 0", "go wtime 100 btime 100", "go wtime abc", "go nodes 3000"),
+        *("go nodes 0", "go nodes -7", "go mate 0", "go mate -3", "go depth", "go depth -2", "go 17", "go movetime"),
+        *("go movetime 40 depth x nodes", "go ponderhit depth 1", "go searchmoves depth 2", "go wtime 50 winc 99999"),
         *("go depth 3", "go mate 2", "go movetime 50", "go wtime 1000 btime 1000 movestogo 40", "go searchmoves zz"),
     ],
 )
@@ -140,6 +151,27 @@ def test_positions_with_history_blanks_and_promotions(talk):
     assert legal(talk.move("position\tstartpos moves ", "go depth 1"))
 
 
+def test_a_position_goes_on_from_the_last_one_or_begins_anew(thinker):
+    lines = [
+        *("startpos", "startpos moves e2e4", "startpos moves e2e4 c7c5 g1f3", "startpos moves e2e4 c7c5 b1c3"),
+        *(
+            "startpos moves e2e4",
+            f"fen {START.fen()} moves e2e4 e7e5",
+            "fen 4k3/8/8/8/8/8/4P3/4K3 w - - 0 1 moves e2e4",
+        ),
+    ]
+    thinker.position(["startpos"])
+    for line in lines:
+        thinker.position(line.split())
+        course = thinker.course
+        with pytest.raises(ValueError, match="is not legal"):
+            thinker.position([*line.split(), *([] if "moves" in line else ["moves"]), "d7d6", "d2d3", "a1a8"])
+        assert thinker.course is course
+        assert course.uci() == line.split()[line.split().index("moves") + 1 :] if "moves" in line else not course.moves
+        assert course.board == Chess().play(course.uci(), course.boards[0])
+        assert len(course.boards) == len(course.moves) + 1
+
+
 def test_the_first_repetition_is_no_draw(talk):
     """Black's knight would be lost by going back to where it stood once."""
     moves = "e2e4 b8c6 d2d4 c6b8 d4d5 b8c6 g1f3 c6b8 f3g1"
@@ -162,6 +194,11 @@ def test_a_long_game_is_taken_over_quickly(talk):
         ("setoption name Hash value abc", "option hash is 'abc'"),
         ("setoption name hash value 99999", "option hash is '99999'"),
         ("garbage", "unknown command garbage"),
+        ("position startpos moves e2e4 e7e5 garbage", "move 'garbage' is not legal"),
+        ("position startpos moves 0000", "move '0000' is not legal"),
+        ("position fen startpos", "FEN 'startpos'"),
+        ("position fen", "FEN ''"),
+        ("position fen moves e2e4", "FEN ''"),
     ],
 )
 def test_nonsense_is_answered_with_one_line(talk, line, answer):
@@ -179,6 +216,113 @@ def test_what_is_not_for_us_is_ignored(talk, line):
     assert talk.until("readyok") == ["readyok"]
 
 
+def test_what_stands_behind_unknown_words_counts(talk):
+    talk("joho debug on", "hello isready isready")
+    assert talk.until("readyok") == ["info string unknown command joho", "info string unknown command hello", "readyok"]
+
+
+@pytest.mark.parametrize(
+    ("fen", "moves"),
+    [
+        ("r3k2r/8/8/8/8/8/8/1R2K2R w KQkq - 0 1", {"e1g1", "h1h8"}),
+        ("4k3/8/8/3Pp3/8/8/8/4K3 w KQkq e3", {"d5d6"}),
+        ("4k3/8/8/3Pp3/8/8/8/4K3 w - e6 7", {"d5e6"}),
+    ],
+)
+def test_impossible_rights_and_short_fens_are_played(talk, thinker, fen, moves):
+    talk(f"position fen {fen} moves", "isready")
+    assert talk.until("readyok") == ["readyok"]
+    for move in moves:
+        assert talk.move(f"go depth 1 searchmoves {move}") == move
+
+
+def test_ponder_is_not_offered_and_its_end_gives_a_move(talk):
+    talk("uci")
+    assert not any("Ponder" in line for line in talk.until("uciok"))
+    talk("go ponder wtime 1000 btime 1000", "isready")
+    talk.until("readyok")
+    assert legal(talk.move("ponderhit"))
+
+
+class Loading:
+    """Takes its time, and may fail."""
+
+    def __init__(self, thinker=None):
+        self.thinker, self.may_end = thinker, threading.Event()
+
+    def __call__(self, say):
+        self.may_end.wait(20)
+        if self.thinker is None:
+            raise RuntimeError("no such\nthing")
+        return self.thinker
+
+
+def test_ready_when_a_move_can_come_at_once(thinker):
+    load = Loading(thinker)
+    talk = Talk(load)
+    talk("isready", "uci", "stop", "isready")
+    assert "readyok" not in talk.until("uciok", seconds=2)
+    talk("go infinite", "isready")
+    assert talk.until("info string")
+    time.sleep(0.1)
+    assert talk.said.empty()
+    load.may_end.set()
+    said = [line for line in (talk.said.get(timeout=5) for _ in range(4)) if line == "readyok"]
+    assert len(said) == 3  # also while it thinks
+    assert legal(talk.move("stop"))
+    talk("quit")
+    talk.thread.join(5)
+    assert talk.ended.empty()
+
+
+def test_quit_while_loading():
+    load = Loading()
+    talk = Talk(load)
+    talk("go depth 3", "isready", "quit")
+    talk.thread.join(2)
+    assert not talk.thread.is_alive()
+    load.may_end.set()
+
+
+@pytest.mark.parametrize("lines", [["isready", "go depth 3"], ["isready"]])
+def test_if_there_is_nothing_to_think_with_it_says_so_and_ends(lines):
+    load = Loading()
+    talk = Talk(load)
+    talk("uci", *lines)
+    talk.until("uciok")
+    while talk.lines.qsize():
+        time.sleep(0.01)
+    load.may_end.set()
+    assert talk.ended.get(timeout=5) == 1
+    said = list(talk.said.queue)
+    assert "info string error: RuntimeError no such thing" in said
+    assert ("bestmove 0000" in said) == ("go depth 3" in lines)
+    talk("quit")
+
+
+def test_the_end_of_the_interface_is_seen():
+    """By the pipe that nobody reads, or by the first line that cannot be said."""
+    read, write = os.pipe()
+    with os.fdopen(write, "w") as stream:
+        assert is_read(stream)
+        os.close(read)
+        assert not is_read(stream)
+    assert is_read(io.StringIO())
+
+
+@pytest.mark.parametrize("words", ["depth 60", "infinite"])
+def test_it_ends_with_the_interface(words):
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    command = [sys.executable, "-m", "rlgames.uci"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as engine:
+        engine.stdin.write(f"position startpos moves e2e4 e7e5\ngo {words}\n")
+        engine.stdin.flush()
+        assert any(" depth 4 " in line for line in iter(engine.stdout.readline, ""))
+        engine.stdout.close()
+        engine.stdin.close()
+        engine.wait(15)
+
+
 def test_several_lines(talk):
     talk("setoption name multipv value 3", "go depth 3")
     lines = [line.split() for line in talk.until("bestmove")]
@@ -187,6 +331,40 @@ def test_several_lines(talk):
     scores = [int(words[words.index("cp") + 1]) for words in last]
     assert scores == sorted(scores, reverse=True)
     assert len({words[words.index("pv") + 1] for words in last}) == 3
+
+
+SHUFFLED = "g1h1 g8h8 h1g1 h8g8"
+
+
+@pytest.mark.parametrize(
+    ("position", "depth", "move", "score"),
+    [  # lost, but for the third repetition, or for the fiftieth move without capture
+        (f"fen 6k1/5ppp/8/8/1q6/8/5PPP/6K1 w - - 0 1 moves {SHUFFLED} {SHUFFLED}", 4, "g1h1", "cp 0"),
+        (f"fen 6k1/5ppp/8/8/1q6/8/5PPP/6K1 w - - 0 1 moves {SHUFFLED} g1h1 g8h8 h1g1", 4, None, None),
+        ("fen 6k1/5ppp/8/8/8/8/q4PPP/6K1 w - - 99 80", 4, None, "cp 0"),
+        ("fen 8/8/8/8/8/5k2/7P/R5K1 w - - 99 80", 5, "h2h4", None),  # every other move is a draw
+        ("fen 6k1/5ppp/8/8/8/8/8/K2R4 w - - 99 80", 3, "d1d8", "mate 1"),
+        ("fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", 5, None, None),
+        ("fen k7/8/8/8/8/5r2/6q1/7K w - - 0 1", 3, "h1g2", None),  # one legal move
+    ],
+)
+def test_the_first_line_is_the_same_however_many_are_wanted(thinker, position, depth, move, score):
+    told = set()
+    for lines in range(1, 7):
+        said = []
+        thinker.say = said.append
+        thinker.clear()
+        thinker.set_option("multipv", str(lines))
+        thinker.position(position.split())
+        best = thinker.think(depth, 0, threading.Event(), time.monotonic())
+        told.add((best, *(line.split(" nodes ")[0] for line in said if " multipv 1 " in line)))
+        last = [line for line in said if line.startswith(f"info depth {depth} ")]
+        assert len(last) == min(lines, len(thinker.board.moves()))
+        assert len({line.split(" pv ")[1].split()[0] for line in last}) == len(last)
+    assert len(told) == 1
+    best, *_, first = told.pop()
+    assert move in (None, best)
+    assert score is None or first.endswith(score)
 
 
 def test_several_lines_with_mates(thinker):
@@ -232,6 +410,8 @@ def test_time_to_think():
     assert ms("wtime 60030 btime 1000") == 2000
     assert ms("wtime 60030 btime 1030", white=False) == pytest.approx(1000 / 30)
     assert ms("wtime 30030 winc 1000") == 1750
+    assert ms("wtime 80 winc 10") == 50 / 30 + 7.5
+    assert ms("wtime 50 winc 10") == 4  # so that some time is left for a delay
     assert ms("wtime 1030 movestogo 1") == 700
     assert ms("wtime 0") == 0
     assert ms("depth 4") is None
@@ -243,6 +423,25 @@ def test_a_missing_checkpoint_is_reported_and_play_goes_on(tmp_path):
     assert load_thinker(str(tmp_path / "none"), said.append) is not None
     assert len(said) == 1
     assert said[0].startswith("info string error: there is no run folder")
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [
+        ({"network": {"weight": torch.full((len(start_values()), 1), float("nan"))}}, "pawn is nan"),
+        ({"network": {}, "config": {}}, "holds no agent of chess"),
+        ({"network": None}, "Error"),
+    ],
+)
+def test_with_a_checkpoint_that_cannot_be_used_play_goes_on(monkeypatch, content, part):
+    monkeypatch.setattr("rlgames.training.checkpoint.load", lambda path: content)
+    said = []
+    thinker = load_thinker("run", said.append)
+    assert (thinker.coefficients == start_values()).all()
+    assert len(said) == 1
+    assert said[0].startswith("info string error: ")
+    assert said[0].endswith("; playing with the values before learning")
+    assert part in said[0]
 
 
 def test_a_checkpoint_of_another_game_is_refused(quick):

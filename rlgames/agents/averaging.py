@@ -1,6 +1,6 @@
-"""The mean of the weights over a part of a run: steadier in play than the last weights, which follow every game.
+"""The mean of the weights over part of a run: it plays more steadily than the last weights, which follow every game.
 
-The idea is that of Polyak & Juditsky (1992); torch has it as stochastic weight averaging.
+The idea is Polyak & Juditsky's (1992); torch calls it stochastic weight averaging.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 
 class Average:
-    """The mean of what a network's weights were whenever ``add`` was called; learning goes on without it.
+    """The mean of a network's weights at every call of ``add``; learning does not see it.
 
     Args:
-        network: whose weights.
+        network: the network whose weights are averaged.
         agent: the agent of ``rlgames.agents`` that plays with them.
-        decay: what one sample leaves of the weight of those before it; None: all samples count the same.
+        decay: factor by which each sample discounts those before it; None: all samples count the same.
 
     Raises:
         ValueError: for an agent that keeps its weights elsewhere.
@@ -32,16 +32,16 @@ class Average:
 
     @property
     def samples(self) -> int:
-        """How many the mean is of."""
+        """Number of samples in the mean."""
         return int(self._mean.n_averaged)
 
     def add(self) -> None:
-        """Take the weights as they are now for a sample."""
+        """Add the current weights as a sample."""
         self._mean.update_parameters(self._network)
 
     @contextmanager
     def playing(self) -> Iterator[None]:
-        """Inside, network and agent have the mean weights, if there is a sample. Nothing may be learned there."""
+        """Inside, network and agent use the mean weights, if there is a sample. Nothing may be learned inside."""
         if not self.samples:
             yield
             return
@@ -63,6 +63,6 @@ class Average:
         return {"network": self._mean.module.state_dict(), "samples": self.samples}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what ``state_dict`` returned."""
+        """Continue from what ``state_dict`` returned."""
         self._mean.module.load_state_dict(state["network"])
         self._mean.n_averaged.fill_(state["samples"])

@@ -1,9 +1,9 @@
 """The agent for many games at once: tensors on any device, a compact copy of weights and state, no autograd.
 
-Every game of the batch computes, from the same weights, the update that it would make alone: the rule's own text, on
-tensors ``[games, features]``. What the games then want of one weight is combined: its **change**, and that of each
-number of its state, is the mean or the sum over the games that hit it. One game is exactly ``Eager``. A mean is always
-something between the wishes of the games, for any rule; a sum learns more from one batch where it does not overshoot.
+Every game of the batch computes, from the same weights, the update that it would make alone: the rule's own function,
+on tensors ``[games, features]``. These updates are combined: the **change** of a weight, and of each number of its
+state, is the mean or the sum over the games that hit it. A batch of one game is exactly ``Eager``. A mean always lies
+between the changes of the single games, for any rule; a sum learns more from one batch if it does not overshoot.
 """
 
 import copy
@@ -29,8 +29,8 @@ class Look(NamedTuple):
     Attributes:
         rows: their compact rows; int32 ``[n, n_features]``.
         flat: the same, int64 ``[n * n_features]``.
-        w: the weights there; ``[n, n_features]``.
-        v, slope: values, and slope of the output unit there; ``[n]``.
+        w: the weights of these rows; ``[n, n_features]``.
+        v, slope: values, and the slope of the output unit there; ``[n]``.
     """
 
     rows: Tensor
@@ -43,17 +43,17 @@ class Look(NamedTuple):
 class Batched:
     """Values boards and learns from them, a batch at a time.
 
-    The network and the optimizer stay on the CPU as they are; this agent learns on a compact copy of both on the
-    ``device`` (rows that no board can have are left out), and ``store`` writes it back.
+    The network and the optimizer stay unchanged on the CPU; this agent learns on a compact copy of both on ``device``
+    (without rows that no board can have), and ``store`` writes it back.
 
     Args:
         network: the value network, on the CPU.
         optimizer: one of this package's rules without shared numbers, or any of torch's, over the network's parameters.
         device: where to learn.
-        combine: how the changes of a weight by several games are combined, ``mean`` or ``sum``.
+        combine: how the changes that several games make to a weight are combined, ``mean`` or ``sum``.
 
     Raises:
-        ValueError: for a rule that has no meaning for a batch, or an unknown way to combine.
+        ValueError: for a rule that cannot learn from a batch, or an unknown ``combine``.
     """
 
     def __init__(
@@ -64,13 +64,13 @@ class Batched:
         if getattr(optimizer, "shared", ()):
             name, numbers = type(optimizer).__name__, ", ".join(optimizer.shared)  # type: ignore[attr-defined]
             raise ValueError(
-                f"engine=batched has no meaning for {name}, whose weights share one number ({numbers}) that every game "
-                f"would change at the same time; use engine=fused or another optimizer"
+                f"engine=batched cannot use {name}: its weights share one number ({numbers}), which every game would "
+                f"change at the same time; use engine=fused or another optimizer"
             )
         if getattr(optimizer, "looks_ahead", False) or getattr(optimizer, "transient", ()):
             raise ValueError(
-                f"engine=batched has no meaning for {type(optimizer).__name__}, which looks at the next position or "
-                f"keeps traces of its own; use engine=fused or another optimizer"
+                f"engine=batched cannot use {type(optimizer).__name__}: it looks at the next position or keeps traces "
+                f"of its own; use engine=fused or another optimizer"
             )
         self.network, self.device, self._mean = network, device, combine == "mean"
         self.features = network.features.tensors(device)
@@ -92,7 +92,7 @@ class Batched:
         """Write weights, state and lr back to network and optimizer."""
         (param,) = self.network.parameters()
         if isinstance(self._original, StepSize):
-            self._original.state_of(param, self._original.param_groups[0])  # what untouched weights remember
+            self._original.state_of(param, self._original.param_groups[0])  # the initial state, for untouched weights
         state = self._original.state[param]
         for name, value in self._optimizer.state[self._weights].items():
             if _like(value, self._weights):
@@ -105,46 +105,46 @@ class Batched:
         self._player = None
 
     def forget(self) -> None:
-        """The network's tensors were changed by others, for the agent for one board; learning does not see it."""
+        """Note that others changed the network's tensors: single boards see it, learning does not."""
         self._player = None
 
-    def run(self, text: Callable[..., Any], *args: Any) -> Any:
-        """Call ``text(agent, *args)`` with an agent for one board at a time that knows what was stored last."""
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(agent, *args)`` with an agent for single boards that has the weights stored last."""
         if self._player is None:
             engine = Fused if isinstance(self._original, StepSize) else Eager
             self._player = engine(self.network, self._original)
-        return self._player.run(text, *args)
+        return self._player.run(function, *args)
 
     def check_room(self, batch: int) -> None:
-        """Refuse a ``batch`` that does not fit into the memory of the device.
+        """Refuse a ``batch`` that does not fit in the memory of the device.
 
         Raises:
-            ValueError: with the bytes it needs and the largest batch that fits.
+            ValueError: with the memory it needs and the largest batch that fits.
         """
         there = torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else physical_memory()
         fields = len(self._optimizer.State._fields) if isinstance(self._optimizer, StepSize) else 2  # type: ignore[attr-defined]
         item, features = self._weights.element_size(), self.features.n_features
-        # Measured with 0 to 4 numbers of state (64, 74 and 93 bytes a feature): ten tensors of lanes and two for each
-        # number live at the same time, next to indices (16 bytes). A slice has lanes for each move, 12 bytes each.
+        # Measured with 0 to 4 state numbers (64, 74 and 93 bytes per feature): ten tensors of lanes and two per number
+        # are alive at once, besides indices (16 bytes). A slice has lanes for each move, 12 bytes each.
         lanes = self.features.n_parts * features * min(batch, self.features.slice)
         fixed = (2 + fields) * item * len(self._weights) + 12 * lanes
         per_game = features * (16 + item * (10 + 2 * fields)) + 2000
         if fixed + batch * per_game > there:
             most = max(0, int((there - fixed) // per_game))
             raise ValueError(
-                f"batch is {batch}, which needs about {(fixed + batch * per_game) / 2**30:.1f} GiB on {self.device} of "
-                f"{there / 2**30:.1f} GiB; the largest batch that fits is about {most}"
+                f"batch is {batch}, which needs about {(fixed + batch * per_game) / 2**30:.1f} GiB of the "
+                f"{there / 2**30:.1f} GiB on {self.device}; the largest batch that fits is about {most}"
             )
 
     # ---- values
 
     def sums(self, boards: Any, rows: Tensor, moves: Tensor, legal: Tensor) -> Tensor:
-        """Sums of weights after each of ``moves``, see ``TensorNTuples.sums``."""
+        """Sums of weights after each of ``moves``; see ``TensorNTuples.sums``."""
         sums: Tensor = self.features.sums(self._weights.detach(), boards, rows, moves, legal)
         return sums
 
     def look(self, boards: Any, rows: Tensor | None = None) -> Look:
-        """See ``Look``; ``rows`` are those within the tables of the player to move, if they are known."""
+        """See ``Look``; ``rows`` are relative to the tables of the player to move, if already known."""
         rows = self.features.rows(boards) if rows is None else rows
         rows = rows + self.features.begin_of(boards.player()).unsqueeze(1)
         index = rows.flatten().long()
@@ -170,15 +170,15 @@ class Batched:
 
     @torch.no_grad()
     def learn(self, look: Look, delta: Tensor, learns: Tensor) -> None:
-        """Let every board that ``learns`` move its value by its TD error.
+        """Let every board that ``learns`` learn from its TD error.
 
         Args:
-            look: the boards, seen since the weights changed last.
+            look: the boards, looked at since the weights last changed.
             delta: TD errors, 0 where nothing is learned; ``[n]``.
             learns: bool ``[n]``.
         """
         x, first = self.features.counts(look.rows, look.w.dtype)
-        lanes = first * learns.unsqueeze(1)  # a weight learns once per board; the others' changes count 0
+        lanes = first * learns.unsqueeze(1)  # a weight learns once per board; its other lanes count 0
         delta, slope = delta.unsqueeze(1), look.slope.unsqueeze(1)
         if isinstance(self._optimizer, StepSize):
             e = x if self._optimizer.cross_entropy else slope * x
@@ -202,7 +202,7 @@ class Batched:
                 tensor.scatter_add_(0, look.flat, ((new - old) * share).flatten())
 
     def _learn_by_gradient(self, look: Look, lanes: Tensor, gradient: Tensor) -> None:
-        """A step of one of torch's optimizers. They count steps, so this waits for the device to see who learns."""
+        """Take a step of a torch optimizer. These count steps, so this waits for the device to see who learns."""
         learning = lanes.flatten() > 0
         index, gradient = look.flat[learning], (gradient * self._share(look.flat, lanes)).flatten()[learning]
         if not len(index):
@@ -216,7 +216,7 @@ class Batched:
         self._optimizer.step()
 
     def _share(self, index: Tensor, lanes: Tensor) -> Tensor:
-        """What a board's change of a weight counts: all, or one divided by the number of boards that hit the weight."""
+        """How much a board's change of a weight counts: fully, or 1 / (number of boards that hit the weight)."""
         if not self._mean or len(lanes) == 1:
             return lanes
         self._hits.zero_()
@@ -224,7 +224,7 @@ class Batched:
         return lanes / _at(self._hits, index, lanes).clamp_min(1)
 
     def _compact(self, value: Any) -> Any:
-        """The entries of ``value`` that boards can have, if there is one per weight."""
+        """The entries of ``value`` for rows that boards can have, if it has one per weight; else a copy of it."""
         (param,) = self.network.parameters()
         return value[self._rows, 0].to(self.device) if _like(value, param) else copy.deepcopy(value)
 
@@ -239,7 +239,7 @@ def _at(tensor: Tensor, index: Tensor, like: Tensor) -> Tensor:
 
 
 def physical_memory() -> int:
-    """Memory of this machine in bytes (8 GiB where the system does not say)."""
+    """Memory of this machine in bytes (8 GiB if the system does not tell)."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""The agent in plain torch, for everyone to read and for every device."""
+"""The agent in plain torch: easy to read, and for every device."""
 
 import math
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from rlgames.networks.table import ValueNetwork
-from rlgames.optim.step_size import StepSize
+from rlgames.optim.step_size import DivergenceError, StepSize
 from rlgames.policy import best_move
 from rlgames.traces import Traces
 
@@ -17,16 +17,17 @@ Floats = npt.NDArray[np.floating[Any]]
 
 
 class Eager:
-    """Learns with plain torch, on any device, with a step-size rule of ours or any optimizer of torch.
+    """Learns with plain torch, on any device, with one of our step-size rules or any torch optimizer.
 
     Args:
         network: the value network.
         optimizer: over the network's parameters.
         traces: kind of eligibility traces, None for lambda 0.
-        tactical: avoid moves after which the opponent wins at once, see ``rlgames.policy.best_move``.
+        tactical: avoid moves that let the opponent win at once; see ``rlgames.policy.best_move``.
+        win_decay: what a ply takes off the worth of a win; see ``rlgames.policy.reward``.
 
     Raises:
-        ValueError: for traces with an optimizer that has none.
+        ValueError: for traces with an optimizer that is not defined with them.
     """
 
     def __init__(
@@ -35,9 +36,11 @@ class Eager:
         optimizer: torch.optim.Optimizer,
         traces: Traces | None = None,
         tactical: bool = False,
+        win_decay: float = 0.0,
     ) -> None:
         check_traces(optimizer, traces)
-        self.network, self.optimizer, self.traces, self.tactical = network, optimizer, traces, tactical
+        self.network, self.optimizer, self.traces = network, optimizer, traces
+        self.tactical, self.win_decay = tactical, float(win_decay)
         self.move_list, self.replies = (np.empty(network.features.n_moves, np.int64) for _ in range(2))
 
     @torch.no_grad()
@@ -56,7 +59,7 @@ class Eager:
         return self.network.unit(torch.tensor(f, dtype=torch.float64)).item()
 
     def begin(self) -> None:
-        """A game begins."""
+        """Start a game."""
         if isinstance(self.optimizer, StepSize):
             self.optimizer.end_traces()
 
@@ -78,9 +81,12 @@ class Eager:
         if isinstance(self.optimizer, StepSize):
             f.sum().backward()  # type: ignore[no-untyped-call]
             ahead = self._gradients(after, gamma) if self.optimizer.looks_ahead and gamma else ()
-            self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces, next_grads=ahead)
+            try:
+                self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces, next_grads=ahead)
+            except DivergenceError:
+                return math.nan
         else:
-            (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, the target being fixed
+            (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, with the target fixed
             self.optimizer.step()
         return delta
 
@@ -90,7 +96,7 @@ class Eager:
         return torch.autograd.grad(f, list(self.network.parameters()))
 
     def explored(self, board: Any) -> None:
-        """An exploratory move was made in ``board``."""
+        """Note an exploratory move in ``board``."""
         if self.traces is None or not isinstance(self.optimizer, StepSize):
             return
         if self.traces.resetting:
@@ -111,11 +117,11 @@ class Eager:
             group["lr"] = float(lr)
 
     def forget(self) -> None:
-        """The tensors were changed by others: nothing is remembered of them."""
+        """Note that others changed the tensors: nothing to do, as this agent keeps no copy."""
 
-    def run(self, text: Callable[..., Any], *args: Any) -> Any:
-        """Call ``text(agent, *args)``."""
-        return text(self, *args)
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(agent, *args)``."""
+        return function(self, *args)
 
 
 def check_traces(optimizer: torch.optim.Optimizer, traces: Traces | None) -> None:
@@ -138,5 +144,5 @@ def slope(output: str, v: float) -> float:
 
 
 def target(output: str, reward: float) -> float:
-    """A reward from -1 to +1 as a target of the output unit: sigmoid units predict from 0 to 1."""
+    """A reward from -1 to +1 as a target of the output unit; sigmoid units predict from 0 to 1."""
     return (reward + 1) / 2 if output == "sigmoid" else reward

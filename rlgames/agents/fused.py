@@ -1,4 +1,4 @@
-"""The agent compiled: the same steps as ``Eager``, on a compact copy of weights and state."""
+"""The compiled agent: the same steps as ``Eager``, on a compact copy of weights and state."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from rlgames.traces import Traces, memory
 
 @value
 class Compiled(NamedTuple):
-    """The agent inside compiled code; see the module for its methods.
+    """The agent inside compiled code; ``rlgames.agents`` describes its methods.
 
     Attributes:
         features: the compiled side of the features.
@@ -29,17 +29,17 @@ class Compiled(NamedTuple):
         cross_entropy: see ``StepSize``.
         weights: ``[rows]``; choosing a move reads seven times as many of them as learning does, so they lie
             close together.
-        state: ``[rows, fields]``, what the rule remembers of a weight, side by side in memory.
+        state: ``[rows, fields]``, what the rule remembers about a weight, side by side in memory.
         move_list: ``[n_moves]``, room for the legal moves.
-        replies: ``[n_moves]``, room for those of the opponent.
-        results: ``[n_moves]``, room for the sums after them.
-        indices: ``[n_features]``, rows of the board at hand.
-        x: ``[n_features]``, how often each of them stands there.
+        replies: ``[n_moves]``, room for the opponent's legal moves.
+        results: ``[n_moves]``, room for the sums after the moves.
+        indices: ``[n_features]``, rows of the current board.
+        x: ``[n_features]``, how often each of them occurs there.
         next_indices: ``[n_features]``, rows of the next board; None if the rule does not look ahead.
         memory: the rows that learn, and their traces.
         lanes: ``[1 + fields, lanes of memory]``, weight and state of those rows.
         lr: ``[1]``, the global step size.
-        tactical: see ``Fused``.
+        tactical, win_decay: see ``Fused``.
     """
 
     features: Any
@@ -58,11 +58,12 @@ class Compiled(NamedTuple):
     lanes: Floats
     lr: npt.NDArray[np.float64]
     tactical: bool
+    win_decay: float
 
     def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Sums of weights after each of ``moves``, none of which may end the game.
 
-        Seven boards at a time: one chain of additions alone would wait for itself, and boards that differ in one move
+        Seven boards at a time: a single chain of additions would stall on itself, and boards that differ in one move
         share most of their rows.
         """
         sums = self.results[: len(moves)]
@@ -98,7 +99,7 @@ class Compiled(NamedTuple):
         return f if self.output == 0 else math.tanh(f) if self.output == 1 else 1.0 / (1.0 + math.exp(-f))
 
     def begin(self) -> None:
-        """A game begins."""
+        """Start a game."""
         self.memory.clear()
 
     def learn(self, board: Any, target: float, after: Any = None, gamma: float = 0.0) -> float:
@@ -118,7 +119,7 @@ class Compiled(NamedTuple):
         return delta  # type: ignore[no-any-return]
 
     def explored(self, board: Any) -> None:
-        """An exploratory move was made in ``board``."""
+        """Note an exploratory move in ``board``."""
         if self.memory.resetting:
             self.memory.clear()
         else:
@@ -126,16 +127,16 @@ class Compiled(NamedTuple):
             self.memory.add(self.indices, self.x, self.factor(slope))
 
     def factor(self, slope: Any) -> Any:
-        """What x is multiplied by in traces: 1 for rules of the cross-entropy."""
+        """The factor of x in traces: the slope, or 1 for cross-entropy rules."""
         return self.x.dtype.type(1) if self.cross_entropy else slope
 
     def look(self, board: Any) -> tuple[Any, Any]:
-        """Value of ``board`` and slope of the output unit there; its rows and their x are then at hand."""
+        """Value of ``board`` and slope of the output unit there; leaves its rows and x in ``indices`` and ``x``."""
         rows, w = self.indices, self.weights
         self.features.active(board, rows)
         multiplicity(rows, self.features.images, self.x)
         first = self.features.begin_of(board.player())
-        f0 = f1 = f2 = f3 = w.dtype.type(0)  # four chains of additions, as one would wait for itself
+        f0 = f1 = f2 = f3 = w.dtype.type(0)  # four chains of additions: a single one would stall on itself
         for j in range(len(rows)):
             rows[j] += first
         for j in range(0, len(rows) - 3, 4):
@@ -160,10 +161,10 @@ class Compiled(NamedTuple):
 
 @compilable
 def multiplicity(indices: npt.NDArray[np.int32], images: int, x: Floats) -> None:
-    """Write into ``x`` how often each of ``indices`` stands there.
+    """Write into ``x`` how often each of ``indices`` occurs.
 
-    Only the indices of one tuple in the ``images`` of the board can coincide. Each keeps its lane: lanes of one weight
-    hold the same numbers, so they compute the same update.
+    Only indices that one tuple reads in different ``images`` can coincide. Each keeps its lane: lanes of the same
+    weight hold the same numbers, so they compute the same update.
     """
     tuples, number = len(indices) // images, x.dtype.type
     x[:] = 0
@@ -177,7 +178,7 @@ def multiplicity(indices: npt.NDArray[np.int32], images: int, x: Floats) -> None
 
 @compilable
 def look_ahead(rows: npt.NDArray[np.int32] | None, agent: Any, after: Any, gamma: float, n: int) -> int:
-    """Let the rows of the board ``after`` join the ``n`` lanes; the number of lanes. No ``rows``: nothing to do."""
+    """Add the rows of the board ``after`` to the ``n`` lanes, unless ``rows`` is None; return the number of lanes."""
     if rows is None:
         return n
     if after is None or gamma == 0:
@@ -192,17 +193,18 @@ def look_ahead(rows: npt.NDArray[np.int32] | None, agent: Any, after: Any, gamma
 class Fused:
     """Learns in compiled code on the CPU. The weights and the optimizer's state stay torch tensors.
 
-    Compiled code works on a compact copy: ``load`` makes it, ``store`` writes it back. In between the tensors are out
-    of date; ``run`` does both.
+    Compiled code works on a compact copy: ``load`` makes it, ``store`` writes it back. In between, the tensors are out
+    of date. ``run`` loads if needed, but does not store.
 
     Args:
         network: the value network, on the CPU.
         optimizer: one of this package's rules, over the network's parameters.
         traces: kind of eligibility traces, None for lambda 0.
-        tactical: avoid moves after which the opponent wins at once, see ``rlgames.policy.best_move``.
+        tactical: avoid moves that let the opponent win at once; see ``rlgames.policy.best_move``.
+        win_decay: what a ply takes off the worth of a win; see ``rlgames.policy.reward``.
 
     Raises:
-        ValueError: for an optimizer without compiled form, or a network on another device.
+        ValueError: for an optimizer without a compiled form, or a network on another device.
     """
 
     def __init__(
@@ -211,6 +213,7 @@ class Fused:
         optimizer: torch.optim.Optimizer,
         traces: Traces | None = None,
         tactical: bool = False,
+        win_decay: float = 0.0,
     ) -> None:
         if not isinstance(optimizer, StepSize):
             raise ValueError(f"engine=fused has no compiled form of {type(optimizer).__name__}; use engine=eager")
@@ -219,12 +222,13 @@ class Fused:
             raise ValueError(
                 f"engine=fused runs on device=cpu, not {network.embedding.weight.device}; use engine=eager"
             )
-        self.network, self.optimizer, self.traces, self.tactical = network, optimizer, traces, tactical
+        self.network, self.optimizer, self.traces = network, optimizer, traces
+        self.tactical, self.win_decay = tactical, float(win_decay)
         self._rows = torch.from_numpy(network.features.rows)
         self._compiled: Compiled | None = None
 
     def load(self) -> Compiled:
-        """Copy weights and state into compact memory; the agent for compiled code."""
+        """Copy weights and state into compact memory; return the agent for compiled code."""
         param, group = self._param()
         weights = param.detach()[self._rows, 0].numpy()
         state = np.empty((len(weights), len(self.optimizer.State._fields)), weights.dtype)  # type: ignore[attr-defined]
@@ -236,7 +240,7 @@ class Fused:
         learning = memory(self.traces, len(weights), indices, x, features.capacity, ahead)
         floats = [weights.dtype.type(v) if isinstance(v, float) else v for v in self.optimizer.hyper(group)]
         params = self.optimizer.Params32 if weights.dtype == np.float32 else self.optimizer.Params
-        hyper = [v.numpy() if isinstance(v, Tensor) else v for v in floats]  # shared numbers: the same memory
+        hyper = [v.numpy() if isinstance(v, Tensor) else v for v in floats]  # shared numbers keep their memory
         self._compiled = Compiled(
             features=features.compact,
             p=params(*hyper),
@@ -254,6 +258,7 @@ class Fused:
             lanes=np.zeros((1 + state.shape[1], len(learning.rows)), weights.dtype),
             lr=np.array([group["lr"]]),
             tactical=self.tactical,
+            win_decay=self.win_decay,
         )
         return self._compiled
 
@@ -268,15 +273,15 @@ class Fused:
         self._compiled = None
 
     def forget(self) -> None:
-        """The tensors were changed by others: the compact copy no longer holds."""
+        """Note that others changed the tensors: drop the compact copy."""
         self._compiled = None
 
-    def run(self, text: Callable[..., Any], *args: Any) -> Any:
-        """Call the compiled ``text(agent, *args)``."""
-        return compile_function(text)(self._compiled or self.load(), *args)
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call the compiled ``function(agent, *args)``."""
+        return compile_function(function)(self._compiled or self.load(), *args)
 
     def _looks_ahead(self) -> bool:
-        """Whether the next board matters: of two players with tables of their own only if its weights learn or had."""
+        """Whether the next board matters; with a table per player, only if its weights learn too or have traces."""
         shared = self.network.features.compact.begin_of(1) == self.network.features.compact.begin_of(-1)
         wanted: StepSize = self.optimizer
         return wanted.looks_ahead and (wanted.learns_ahead or shared or self.traces is not None)

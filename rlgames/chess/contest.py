@@ -7,6 +7,7 @@ import numpy as np
 
 from rlgames.chess.board import START, legal_moves, repetitions
 from rlgames.chess.search import Result
+from rlgames.interrupts import ask
 
 
 class Course:
@@ -153,6 +154,7 @@ def play(white: Engine, black: Engine, course: Course, rules: Adjudication) -> R
     for engine in {id(white): white, id(black): black}.values():
         engine.new_game()
     while (end := course.end() or rules.decide(course, scores)) is None:
+        ask()
         player = course.board.player()
         thoughts.append((white if player > 0 else black).think(course))
         scores.append(player * thoughts[-1].score)

@@ -69,14 +69,14 @@ class MatchEvaluation:
             play_pair(engine, self.opponent, self.openings, self.adjudication, engine.score, rng)
             for _ in range(self.pairs)
         ]
-        points = [pair.points for pair in played if pair.points is not None]
+        points = {pair.digest: pair.points for pair in played if pair.points is not None}  # equal pairs count once
         if not points:
             raise ValueError(f"no pair of games came to its end: {played[0].errors[0]}")
         results = [result for pair in played for result in pair.results]
         records = [record for pair in played for record in pair.records if record is not None]
         self._last = records[0]
         plies = float(np.mean([len(record.course.moves) for record in records]))
-        return {"pairs": Pairs.of(points), "results": results, "length": plies}
+        return {"pairs": Pairs.of(points.values()), "results": results, "length": plies}
 
     def records(self, agent: Any, rng: np.random.Generator) -> dict[str, float]:
         """Play the match; the figures as one flat row, see ``columns``."""

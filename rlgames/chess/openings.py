@@ -1,6 +1,8 @@
 """Where games of chess begin: positions of a file, random moves, or both; without them all games would be the same."""
 
-from collections.abc import Callable, Iterator
+import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +10,19 @@ import numpy as np
 
 from rlgames.chess.board import START, Board
 from rlgames.chess.contest import Course
+from rlgames.chess.epd import lines_of, split_epd
+from rlgames.chess.pgn import Game, from_san, read_pgn
 
 BOOK_PLIES = 16  # of a game in a PGN file
+STANDARD = ("", "standard", "chess", "normal", "from position")  # what files call the variant with the usual rules
 
 
 class Openings:
     """Draws openings.
 
     Args:
-        file: positions (EPD or FEN, one per line) or games (PGN, the first 16 plies of each; needs the library chess);
-            null: the start position.
+        file: positions (EPD or FEN, one per line) or games (PGN, the first 16 plies of each); null: the start position.
+            What cannot be read, or is over, is left out and told on stderr.
         random_plies: random moves behind it.
         limit: openings in which one side is ahead by more pawns are drawn again.
 
@@ -32,9 +37,7 @@ class Openings:
         if not limit > 0:
             raise ValueError(f"openings.limit is {limit}; it must be above 0")
         self.random_plies, self.limit = random_plies, limit
-        self.book = [(START, ())] if file is None else list(_read(Path(file).expanduser()))
-        if not self.book:
-            raise ValueError(f"{file} holds no position to begin with")
+        self.book = [(START, ())] if file is None else _read(Path(os.path.expanduser(str(file))))
 
     def draw(self, rng: np.random.Generator, score: Callable[[Any], float]) -> Course:
         """An opening that is not over and, by ``score`` (pawns), not decided.
@@ -54,35 +57,48 @@ class Openings:
         raise ValueError(f"openings.limit is {self.limit}; a thousand openings in a row were decided by more")
 
 
-def _read(file: Path) -> Iterator[tuple[Board, tuple[int, ...]]]:
-    if file.suffix.lower() == ".pgn":
-        yield from _read_pgn(file)
-        return
-    for n, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), start=1):
-        if line.strip() and not line.startswith("#"):
-            try:
-                yield Board.from_fen(fen_of_epd(line)), ()
-            except ValueError as error:
-                raise ValueError(f"{file}, line {n}: {error}") from error
+def _read(file: Path) -> list[tuple[Any, tuple[int, ...]]]:
+    """The openings of ``file``, each a position and moves from there on; what cannot be used is told on stderr."""
+    games = file.suffix.lower() == ".pgn"
+    found = read_pgn(file.read_text(encoding="utf-8-sig", errors="replace")) if games else None
+    entries = (
+        enumerate(found, 1) if found else ((n, Game({"FEN": split_epd(line)[0]}, [])) for n, line in lines_of(file))
+    )
+    book, left_out = [], []
+    for n, game in entries:
+        try:
+            if games and not game.moves:
+                raise ValueError("it has no moves")
+            book.append(_opening(game))
+        except ValueError as error:
+            left_out.append(f"{'game' if games else 'line'} {n}: {error}")
+    words = "; ".join(left_out[:3]) + (f"; and {len(left_out) - 3} more" if len(left_out) > 3 else "")
+    if not book:
+        raise ValueError(f"{file} holds no position to begin with{f' ({words})' if words else ''}")
+    if left_out:
+        total = len(book) + len(left_out)
+        print(f"{file}: {len(left_out)} of {total} {'games' if games else 'lines'} left out: {words}", file=sys.stderr)
+    return book
 
 
-def fen_of_epd(line: str) -> str:
-    """The position of an EPD line as FEN; its counters are kept if it has them."""
-    words = line.split(";")[0].split()
-    counters = words[4:6] if len(words) >= 6 and all(word.isdecimal() for word in words[4:6]) else ["0", "1"]
-    return " ".join(words[:4] + counters)
+def _opening(game: Game) -> tuple[Any, tuple[int, ...]]:
+    """Where ``game`` begins, and its first moves.
+
+    Raises:
+        ValueError: if it is of other rules, or over.
+    """
+    variant = game.tags.get("Variant", "standard")
+    if variant.lower() not in STANDARD:
+        raise ValueError(f"it is of the variant {variant}")
+    course = Course(Board.from_fen(game.tags["FEN"]) if "FEN" in game.tags else START)
+    for word in game.moves[:BOOK_PLIES]:
+        _check_on(course)
+        course.play(from_san(course.board, word))
+    _check_on(course)
+    return course.boards[0], tuple(course.moves)
 
 
-def _read_pgn(file: Path) -> Iterator[tuple[Board, tuple[int, ...]]]:
-    try:
-        import chess.pgn
-    except ImportError as error:
-        raise ValueError(f"to read {file} the library chess is needed: pip install 'rlgames[chess]'") from error
-    with file.open(encoding="utf-8", errors="replace") as stream:
-        while (game := chess.pgn.read_game(stream)) is not None:
-            board = start = Board.from_fen(game.board().fen())
-            moves = []
-            for move in list(game.mainline_moves())[:BOOK_PLIES]:
-                moves.append(board.from_uci(move.uci()))
-                board = board.play(moves[-1])
-            yield start, tuple(moves)
+def _check_on(course: Course) -> None:
+    end = course.end()
+    if end is not None:
+        raise ValueError(f"it is over after {len(course.moves)} plies: {end[1]}")

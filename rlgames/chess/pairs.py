@@ -1,6 +1,6 @@
 """Two players play pairs of games: the same opening twice, with colours exchanged."""
 
-import signal
+import hashlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, util
@@ -14,7 +14,10 @@ from rlgames.chess.evaluation import SIZE, start_values
 from rlgames.chess.openings import Openings
 from rlgames.chess.pgn import pgn
 from rlgames.chess.searcher import Searcher
-from rlgames.chess.uci_engine import EngineError, UciEngine
+from rlgames.chess.uci_engine import EngineError, UciEngine, command_of
+from rlgames.interrupts import follow_parent
+
+START = "start"  # the name of the engine before learning
 
 
 class Pair(NamedTuple):
@@ -32,6 +35,13 @@ class Pair(NamedTuple):
     def results(self) -> list[int]:
         """+1, 0, -1 for the first player in every game that was played to its end."""
         return [side * record.winner for side, record in zip((1, -1), self.records, strict=True) if record is not None]
+
+    @property
+    def digest(self) -> str:
+        """A word that tells it from pairs of other games."""
+        courses = [record.course for record in self.records if record is not None]
+        games = [(course.boards[0].fen(), course.moves) for course in courses]
+        return hashlib.sha256(repr(games).encode()).hexdigest()[:16]
 
     @property
     def points(self) -> float | None:
@@ -73,7 +83,7 @@ class Seat(NamedTuple):
     """Who plays, in words and arrays that can be sent to another process.
 
     Attributes:
-        name: path of a checkpoint, ``start``, or ``uci:`` and the path of an engine.
+        name: path of a checkpoint, ``start``, or an engine, see ``rlgames.chess.uci_engine.command_of``.
         coefficients: of a checkpoint.
         limits: nodes, depth and ms per move, 0 for none.
         options: UCI options of an engine.
@@ -90,11 +100,12 @@ class Seat(NamedTuple):
         Raises:
             ValueError: if an engine cannot be started.
         """
-        if not self.name.startswith("uci:"):
+        command = command_of(self.name)
+        if self.name == START or command is None:
             coefficients = start_values() if self.coefficients is None else self.coefficients
             return Searcher(coefficients, **self.limits, name=self.name)
         nodes, depth, ms = (self.limits[key] or None for key in ("nodes", "depth", "ms"))
-        return UciEngine(self.name.removeprefix("uci:"), self.options, depth, nodes, ms and ms / 1000)
+        return UciEngine(command, self.options, depth, nodes, ms and ms / 1000)
 
 
 class Match(NamedTuple):
@@ -118,6 +129,7 @@ class Played(NamedTuple):
     """What is kept of a pair, see ``Pair``; ``texts`` are its games as PGN."""
 
     points: float | None
+    digest: str
     results: list[int]
     errors: list[str]
     texts: list[str]
@@ -136,7 +148,7 @@ def begin(match: Match) -> None:
 
 
 def _begin_worker(match: Match) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes of a terminal, and is for the first one
+    follow_parent()
     begin(match)
 
 
@@ -158,7 +170,7 @@ def play_number(number: int) -> Played:
         if record is not None:
             tags = {"Event": "match", "Round": f"{number + 1}.{k + 1}", "White": white, "Black": black}
             texts.append(pgn(record, tags))
-    return Played(pair.points, pair.results, list(pair.errors), texts)
+    return Played(pair.points, pair.digest, pair.results, list(pair.errors), texts)
 
 
 def coefficients_of(saved: dict[str, Any], path: str) -> npt.NDArray[np.float32]:

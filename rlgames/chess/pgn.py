@@ -1,15 +1,60 @@
 """Games of chess as text: standard algebraic notation and Portable Game Notation (PGN standard, 1994)."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from rlgames.chess.bitboards import KING, PAWN
+from rlgames.chess.bitboards import KING, PAWN, PIECES
 from rlgames.chess.board import START, legal_moves, piece_at
 from rlgames.chess.contest import Course, Record
 from rlgames.chess.text import square_name
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1"}
 WIDTH = 80  # columns of the move text
+
+# piece, file and rank of the first square, the second square, promotion
+_SAN = re.compile(r"([PNBRQK]?)([a-h]?)([1-8]?)[x:-]?([a-h][1-8])(?:=?\(?([NBRQnbrq])\)?)?")
+_TOKEN = re.compile(
+    r"\{[^}]*\}|;.*|^%.*|\$\d+"  # comments, lines for other programs, signs by their numbers
+    r'|\[\s*(?P<tag>\w+)\s*"(?P<text>(?:\\.|[^"\\]|"(?!\s*\]))*)"\s*\]'
+    r"|(?P<variation>[()])|(?P<end>1-0|0-1|1/2(?:-1/2)?|\*)(?![\w/-])"
+    r"|(?:\d+\.+)?(?P<word>[^\s(){}\[\];*$]+)",
+    re.MULTILINE,
+)
+_NO_MOVE = re.compile(r"[\d.]+|[!?]+|e\.?p\.?")  # move numbers, signs, "en passant"
+
+
+class Game(NamedTuple):
+    """A game as it stands in a PGN file.
+
+    Attributes:
+        tags: by their names.
+        moves: of the main line, as text.
+    """
+
+    tags: dict[str, str]
+    moves: list[str]
+
+
+def read_pgn(text: str) -> Iterator[Game]:
+    """The games of ``text``, without comments and variations; blank lines mean nothing.
+
+    A game ends with its result, or before tags of the next one.
+    """
+    game, depth = Game({}, []), 0
+    for token in _TOKEN.finditer(text):
+        tag, word = token["tag"], token["word"]
+        if (token["end"] and not depth) or (tag and (game.moves or tag in game.tags)):
+            yield game
+            game = Game({}, [])
+        if tag:
+            game.tags[tag], depth = re.sub(r'\\(["\\])', r"\1", token["text"]), 0
+        elif token["variation"]:
+            depth = max(0, depth + (1 if token["variation"] == "(" else -1))
+        elif word and not depth and not _NO_MOVE.fullmatch(word):
+            game.moves.append(word)
+    if game.tags or game.moves:
+        yield game
 
 
 def san(board: Any, move: int) -> str:
@@ -29,28 +74,35 @@ def san(board: Any, move: int) -> str:
 
 
 def from_san(board: Any, text: str) -> int:
-    """The legal move that ``text`` names; signs such as "+" and "!" do not matter, nor does it if it says too much.
+    """The legal move that ``text`` names, "Nf3" or "g1f3"; signs such as "+" and "!" and naming too much do not matter.
 
     Raises:
         ValueError: if there is none, or more than one.
     """
-    bare = text.rstrip("+#!?").replace("0", "O").replace("=", "")
-    names = {move: san(board, move).rstrip("+#").replace("=", "") for move in map(int, legal_moves(board))}
-    found = [move for move, name in names.items() if name == bare]
-    found = found or [move for move, name in names.items() if bare in _forms(move, name)]
+    bare = text.rstrip("+#!?")
+    legal = [int(move) for move in legal_moves(board)]
+    if bare.replace("0", "O") in ("O-O", "O-O-O"):
+        step = 2 if len(bare) == 3 else -2
+        found = [m for m in legal if (m >> 6) - (m & 63) == step and piece_at(board, m & 63) == KING]
+    elif parts := _SAN.fullmatch(bare):
+        piece, file, rank, goal, promotion = parts.groups()
+        kind, added = PIECES.index(piece or "P"), " NBRQ".index((promotion or " ").upper())
+        found = [m for m in legal if square_name(m >> 6 & 63) == goal and m >> 12 == added]
+        found = [m for m in found if piece_at(board, m & 63) == kind and _begins(m, file, rank)]
+        if kind == PAWN and not file:  # a capture would name its file
+            found = [m for m in found if _begins(m, goal[0], rank)] or found
+    else:
+        found = []
+    found = found or [m for m in legal if board.uci(m) == bare.lower()]
     if len(found) != 1:
-        raise ValueError(f"move {text!r} is {'ambiguous' if found else 'not legal'} in {board.fen()}")
+        raise ValueError(f"move {text[:20]!r} is {'ambiguous' if found else 'not legal'} in {board.fen()}")
     return found[0]
 
 
-def _forms(move: int, name: str) -> set[str]:
-    """Other ways to write the move ``name``: with more of its first square, with or without the sign of a capture."""
-    if name.startswith("O"):
-        return set()
-    origin, goal = square_name(move & 63), square_name(move >> 6 & 63)
-    letter, promotion = name[0] if name[0].isupper() else "", name[-1] if name[-1].isupper() else ""
-    starts = ("", origin[0], origin[1], origin)
-    return {f"{letter}{start}{x}{goal}{promotion}" for start in starts for x in ("", "x")}
+def _begins(move: int, file: str | None, rank: str | None) -> bool:
+    """Whether ``move`` begins on ``file`` and ``rank``, as far as they are named."""
+    name = square_name(move & 63)
+    return file in (None, "", name[0]) and rank in (None, "", name[1])
 
 
 def _origin(board: Any, move: int, piece: int) -> str:

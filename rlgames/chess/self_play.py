@@ -1,6 +1,5 @@
 """Training games of chess: between an agent and itself, its earlier selves, or an engine; in several processes."""
 
-import signal
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, util
@@ -17,6 +16,7 @@ from rlgames.chess.pgn import pgn
 from rlgames.chess.search_agent import SearchAgent
 from rlgames.chess.searcher import Searcher
 from rlgames.chess.uci_engine import EngineError, UciEngine
+from rlgames.interrupts import follow_parent, results
 
 Weights = npt.NDArray[np.float32]
 
@@ -139,7 +139,7 @@ class SelfPlay:
                 self._table = self._table or Table(self)
                 yield from (self._table.play(coefficients, task) for task in tasks)
             else:
-                yield from self._workers().map(_play, [coefficients] * count, tasks)
+                yield from results(self._workers(), _play, [coefficients] * count, tasks)
         except EngineError as error:
             raise ValueError(str(error)) from error
 
@@ -229,9 +229,9 @@ _table: Table | None = None  # of a worker process
 
 
 def _begin(setting: SelfPlay) -> None:
-    """A process begins; Ctrl-C, which reaches all processes of a terminal, is for the first one."""
+    """A process begins."""
     global _table
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    follow_parent()
     torch.set_num_threads(1)
     _table = Table(setting)
     util.Finalize(None, _table.close, exitpriority=1)

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 from rlgames.chess.board import START, Board, legal_moves
 from rlgames.chess.contest import Course
-from rlgames.chess.search import Limits, Result, Search
+from rlgames.chess.search import Limits, Search
+
+OTHERS_MB = 16  # hash table of the lines behind the first
 
 
 class Line(NamedTuple):
@@ -33,11 +35,15 @@ class Thinker:
     """
 
     def __init__(self, coefficients: Any, say: Callable[[str], None]) -> None:
-        self.coefficients, self.say = coefficients / max(coefficients[0], 0.1), say
+        self.coefficients = coefficients / max(coefficients[0], 0.1)
+        self.say: Callable[[str], None] = lambda line: None
         self.overhead, self.lines = 30, 1
-        self.search = Search(self.coefficients, 16)
+        self.search, self.others = Search(self.coefficients, 16), Search(self.coefficients, OTHERS_MB)
         self.course = Course()
-        self.search.run(START, (), Limits(depth=1))  # compiles
+        self.position(["startpos", "moves", "e2e4"])
+        self.think(1, 0, threading.Event(), time.monotonic())  # compiles
+        self.clear()
+        self.course, self.say = Course(), say
 
     @property
     def board(self) -> Any:
@@ -47,6 +53,12 @@ class Thinker:
     def clear(self) -> None:
         """Forget what was found."""
         self.search.clear()
+        self.others.clear()
+
+    def stop(self) -> None:
+        """End the search that is running, from another thread."""
+        self.search.stop()
+        self.others.stop()
 
     def set_option(self, name: str, value: str) -> None:
         """Set a UCI option; unknown ones are left alone.
@@ -79,9 +91,15 @@ class Thinker:
         split = words.index("moves") if "moves" in words else len(words)
         if words[:1] not in (["startpos"], ["fen"]):
             raise ValueError("position needs startpos or fen")
-        course = Course(START if words[0] == "startpos" else Board.from_fen(" ".join(words[1:split])))
-        for word in words[split + 1 :]:
-            course.play(from_uci(course.board, word.lower()))
+        start = START if words[0] == "startpos" else Board.from_fen(" ".join(words[1:split]))
+        moves, course = [word.lower() for word in words[split + 1 :]], self.course
+        if start != course.boards[0] or moves[: len(course.moves)] != course.uci():
+            course = Course(start)  # another game
+        new = Course(course.board)
+        for word in moves[len(course.moves) :]:
+            new.play(from_uci(new.board, word))
+        for move in new.moves:
+            course.play(move)
         self.course = course
 
     def think(self, depth: int, nodes: int, stop: threading.Event, began: float, only: Sequence[str] = ()) -> str:
@@ -98,8 +116,7 @@ class Thinker:
             The best move, "0000" if there is none.
         """
         roots = [int(move) for move in legal_moves(self.board)]
-        wanted = [move for move in roots if self.board.uci(move) in only]
-        roots = wanted or roots
+        roots = [move for move in roots if self.board.uci(move) in only] or roots
         if not roots:
             self.say("info depth 0 score " + ("mate 0" if self.board.in_check() else "cp 0"))
             return "0000"
@@ -107,37 +124,33 @@ class Thinker:
         for d in range(1, depth + 1):
             if d > 1 and (stop.is_set() or 0 < nodes <= seen):
                 break
-            left = max(1, nodes - seen) if nodes else 0
-            single = self.lines == 1 and not wanted
-            lines, count, complete = self._single(d, left) if single else self._each(roots, d, left, stop)
+            lines, count = self._look(roots, d, nodes and max(1, nodes - seen), stop)
             seen += count
-            if complete or d == 1:
+            if lines:
                 best = lines[0].moves[0]
-                self._tell(lines[: self.lines], d, seen, time.monotonic() - began)
-            if not complete:
+                self._tell(lines, d, seen, time.monotonic() - began)
+            if len(lines) < min(self.lines, len(roots)):
                 break
         return self.board.uci(best)  # type: ignore[no-any-return]
 
-    def _single(self, depth: int, nodes: int) -> tuple[list[Line], int, bool]:
-        """The best line to ``depth``, nodes looked at, and whether the search came to its end."""
-        found = self.search.run(self.board, self.course.keys, Limits(nodes, depth))
-        enough = found.depth >= depth or found.mate != 0
-        return [Line(found.score, found.mate, found.pv)], found.nodes, enough
+    def _look(self, roots: list[int], depth: int, nodes: int, stop: threading.Event) -> tuple[list[Line], int]:
+        """The best lines that begin with some of ``roots``, the best first, and nodes; fewer lines if it was stopped.
 
-    def _each(self, roots: list[int], depth: int, nodes: int, stop: threading.Event) -> tuple[list[Line], int, bool]:
-        """The best line behind each of ``roots``, the best first; nodes; whether no search was stopped."""
-        lines, count, keys = [], 0, [*self.course.keys, self.board.key]
-        for move in roots:
-            after = self.board.play(move)
-            if not len(legal_moves(after)):
-                lines.append(Line(1000.0, 1, (move,)) if after.in_check() else Line(0.0, 0, (move,)))
-                continue
-            if depth > 1 and (stop.is_set() or 0 < nodes <= count):
-                return [], count, False
-            found = self.search.run(after, keys, Limits(max(1, nodes - count) if nodes else 0, max(1, depth - 1)))
+        The first line comes from a search of its own, so that it is the same however many are wanted. Each other one
+        is the best without the moves before it; it can seem to be better, and is then said to be as good.
+        """
+        lines: list[Line] = []
+        count, left = 0, roots
+        while left and len(lines) < self.lines and not (lines and (stop.is_set() or 0 < nodes <= count)):
+            search, limits = self.others if lines else self.search, Limits(nodes and max(1, nodes - count), depth)
+            found = search.run(self.board, self.course.keys, limits, left)
             count += found.nodes
-            lines.append(_turned(move, found))
-        return sorted(lines, key=_rank, reverse=True), count, True
+            if found.depth < depth and not found.mate:
+                break
+            line = Line(found.score, found.mate, found.pv)
+            lines.append(min(line, lines[0]._replace(moves=line.moves), key=_rank) if lines else line)
+            left = [move for move in left if move != found.move]
+        return [*lines[:1], *sorted(lines[1:], key=_rank, reverse=True)], count
 
     def _tell(self, lines: Sequence[Line], depth: int, nodes: int, seconds: float) -> None:
         """Print what was found."""
@@ -149,12 +162,6 @@ class Thinker:
             score = f"mate {line.mate}" if line.mate else f"cp {round(100 * line.score)}"
             speed = f"nodes {nodes} nps {int(nodes / max(seconds, 0.001))} time {int(1000 * seconds)}"
             self.say(f"info depth {depth} multipv {n} score {score} {speed} pv {' '.join(moves)}")
-
-
-def _turned(move: int, found: Result) -> Line:
-    """What was found behind ``move``, for the player who makes it."""
-    mate = 1 - found.mate if found.mate < 0 else -found.mate
-    return Line(-found.score, mate, (move, *found.pv))
 
 
 def _rank(line: Line) -> float:

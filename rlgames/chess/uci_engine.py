@@ -1,19 +1,30 @@
 """A chess engine of its own process that speaks UCI, by the library chess (GPL, optional extra ``chess``)."""
 
+import os
 import shlex
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any, Self
 
 from rlgames.chess.search import Result
+from rlgames.interrupts import answer as when_answered
 
 MATE = 100_000  # centipawns; a mate in n moves scores this much less n
 
 
 class EngineError(ValueError):
     """The engine ended, hung, or answered what is no legal move."""
+
+
+def command_of(player: str) -> str | None:
+    """The command if ``player`` names an engine: what follows "uci:", or a path of a program; None if it does not."""
+    if player.startswith("uci:"):
+        return player.removeprefix("uci:")
+    file = Path(player).expanduser()
+    return player if file.is_file() and os.access(file, os.X_OK) and file.suffix != ".pt" else None
 
 
 class UciEngine:
@@ -42,7 +53,7 @@ class UciEngine:
         game: Any = None,
     ) -> None:
         chess, engine = _library()
-        words = shlex.split(command)
+        words = _words(command)
         if depth is None and nodes is None and seconds is None:
             raise ValueError(f"the engine {words[0]} has no limit; give it depth, nodes or seconds")
         if shutil.which(words[0]) is None:
@@ -60,7 +71,8 @@ class UciEngine:
 
         def start() -> None:
             try:
-                opened.set_result(self._chess.engine.SimpleEngine.popen_uci(self._words, timeout=self._timeout))
+                popen = self._chess.engine.SimpleEngine.popen_uci
+                opened.set_result(popen(self._words, timeout=self._timeout, setpgrp=True))  # Ctrl-C is not for it
             except Exception as error:
                 opened.set_exception(error)
 
@@ -94,20 +106,24 @@ class UciEngine:
         for word in course.uci():
             board.push_uci(word)
         try:
-            answer = self._engine.play(board, self._limit, game=self._game, info=self._chess.engine.INFO_ALL)
+            answer = when_answered(
+                lambda: self._engine.play(board, self._limit, game=self._game, info=self._chess.engine.INFO_ALL)
+            )
         except self._errors as error:
             self._died = True
             raise EngineError(f"{self.name}: {error}") from error
         if answer.move is None:
             raise EngineError(f"{self.name} gave no move")
-        told, line, leaf = answer.info, [], course.board
-        for word in told.get("pv", [answer.move]):
-            line.append(leaf.from_uci(word.uci()))
-            leaf = leaf.play(line[-1])
+        played, after = playable(course.board, [answer.move.uci()])
+        if not played:
+            raise EngineError(f"{self.name} played {answer.move.uci()}, which is not legal in {course.board.fen()}")
+        told = answer.info
+        line, leaf = playable(course.board, (move.uci() for move in told.get("pv", [])))
+        if line[:1] != played:  # none was told, or one of another move
+            line, leaf = played, after
         score = told["score"].relative if "score" in told else self._chess.engine.Cp(0)
         mate, points = score.mate() or 0, score.score(mate_score=MATE) / 100
-        move = course.board.from_uci(answer.move.uci())
-        return Result(move, points, mate, tuple(line), leaf, False, told.get("nodes", 0), told.get("depth", 0))
+        return Result(played[0], points, mate, line, leaf, False, told.get("nodes", 0), told.get("depth", 0))
 
     def close(self) -> None:
         """End the engine's process."""
@@ -121,6 +137,33 @@ class UciEngine:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def playable(board: Any, words: Iterable[str]) -> tuple[tuple[int, ...], Any]:
+    """The moves ``words`` from ``board`` on, up to the first that the rules do not allow, and the board after them.
+
+    Engines tell lines that go on behind a draw by fifty moves or dead material.
+    """
+    line: list[int] = []
+    for word in words:
+        move = next((int(move) for move in board.moves() if board.uci(move) == word), None)
+        if move is None:
+            break
+        line.append(move)
+        board = board.play(move)
+    return tuple(line), board
+
+
+def _words(command: str) -> list[str]:
+    """Path of the engine, which may hold blanks if nothing follows, and its arguments."""
+    whole = os.path.expanduser(command)
+    try:
+        words = [whole] if shutil.which(whole) else shlex.split(command)
+    except ValueError as error:
+        raise ValueError(f"the engine {command!r} cannot be read as a command: {error}") from error
+    if not words:
+        raise ValueError(f"the engine is {command!r}; it must be the path of a program, and its arguments")
+    return [os.path.expanduser(words[0]), *words[1:]]
 
 
 def _library() -> tuple[Any, Any]:

@@ -1,6 +1,6 @@
 """One source, run twice: the functions of this package are plain Python, and numba compiles the same source.
 
-``docs/compiled.md`` follows one weight through one step. Without numba the words below leave Python as it is.
+``docs/compiled.md`` follows one weight through one step. Without numba, the functions below leave Python as it is.
 """
 
 from importlib.util import find_spec
@@ -12,7 +12,7 @@ from rlgames.compiled.tuples import added, borrowed, divided, filled, pack, unpa
 HAS_COMPILER = find_spec("numba") is not None
 
 if HAS_COMPILER:
-    from rlgames.compiled import instructions, torch_names, tuple_code, views  # noqa: F401 # teach numba when imported
+    from rlgames.compiled import instructions, torch_names, tuple_code, views  # noqa: F401 # importing them teaches numba
     from rlgames.compiled.bridge import compilable, compile_function, value
 else:
     from rlgames.compiled.without import compilable, compile_function, value

@@ -1,8 +1,8 @@
-"""The bridge from Python to numba: nothing but this folder talks to the compiler.
+"""The bridge from Python to numba: only this folder talks to the compiler.
 
-Three words make it work. ``compilable`` marks a function that compiled code may call. ``value`` marks a NamedTuple
-whose methods compiled code may call; a method is found by the type of the value, so that one learner serves every game
-and every step-size rule without a registry. ``compile_function`` compiles an entry point, and keeps the machine code.
+Three functions make it work. ``compilable`` marks a function that compiled code may call. ``value`` marks a NamedTuple
+whose methods compiled code may call; a method is found by the type of the value, so one learner serves every game and
+every step-size rule without a registry. ``compile_function`` compiles an entry point and keeps the machine code.
 """
 
 import functools
@@ -21,18 +21,17 @@ from rlgames.compiled.names import full_name, new_method
 F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
-# Sums may be reordered; NaN and infinity keep their meaning, since training must notice them. Division by zero gives
-# what IEEE says instead of a Python exception: that test in a loop would forbid SIMD code (measured: 6 times slower
-# rules).
+# Sums may be reordered; NaN and infinity keep their meaning, since training must notice them. Division by zero follows
+# IEEE instead of raising an exception: that test in a loop would prevent SIMD code (measured: rules 6 times slower).
 OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz", "arcp"}, "error_model": "numpy"}
 
-# A call with many arguments costs more than a small function does, and an agent is a hundred words: so functions are
-# compiled in place of their calls (a quarter more games per second; chess searches 1.4 times the nodes).
+# A call with many arguments costs more than a small function does, and an agent is a hundred words: so all calls are
+# inlined (a quarter more games per second; chess searches 1.4 times the nodes).
 INLINED = OPTIONS | {"forceinline": True}
 
 
 def compilable(function: F) -> F:
-    """Let compiled code call ``function``; in Python it stays what it is."""
+    """Let compiled code call ``function``; nothing changes in Python."""
     teach(function, lambda *args: bare(function))
     return function
 
@@ -51,7 +50,7 @@ def value(cls: C) -> C:
 
 
 def _finder(name: str) -> Callable[..., Any]:
-    """What returns the method ``name`` to compile, given the compiler's types of its arguments."""
+    """A function that returns the method ``name`` to compile, given the compiler's types of its arguments."""
 
     def find(self: Any, *args: Any) -> Any:
         method = getattr(self.instance_class, name, None)
@@ -68,14 +67,14 @@ def teach(
     Args:
         function: any function.
         choose: returns the function to compile in its place, given the compiler's types of the arguments.
-        options: of numba.
-        like: has the names of the arguments; None: ``function`` has.
+        options: for numba.
+        like: function whose argument names count; None: ``function``.
     """
     overload(function, jit_options=options)(_named(choose, like or function))
 
 
 def _named(choose: Callable[..., Any], like: Callable[..., Any]) -> Callable[..., Any]:
-    """``choose`` with the names of the arguments of ``like``, by which numba matches them."""
+    """``choose`` with the argument names of ``like``, by which numba matches arguments."""
     choose.__signature__ = inspect.signature(bare(like))  # type: ignore[attr-defined]
     return choose
 
@@ -88,7 +87,7 @@ def bare(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def compile_function(function: Callable[..., Any]) -> Any:
-    """Compile ``function`` for the types that it meets, once for all processes: see ``cache``."""
+    """Compile ``function`` for the argument types it is called with, once for all processes; see ``cache``."""
     return _dispatcher(function)
 
 

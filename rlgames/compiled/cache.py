@@ -1,8 +1,8 @@
-"""Machine code on disk: a file per compiled function and types of arguments, named after all that it depends on.
+"""Machine code on disk: one file per compiled function and argument types, named after everything it depends on.
 
-numba's own cache looks at the file of the entry point only, and one index for all types means that a type which is gone
-breaks all others. Here a file is found by its name alone, holds a checksum, and is written as a whole: what is damaged,
-foreign or gone is compiled anew.
+numba's own cache checks only the file of the entry point, and as it has one index for all types, one missing type
+breaks all others. Here a file is found by its name alone, holds a checksum, and is written atomically: what is damaged,
+foreign or gone is recompiled.
 """
 
 import contextlib
@@ -32,10 +32,10 @@ SUFFIX = ".code"
 
 
 class DiskCache:
-    """What a dispatcher of numba asks for machine code of ``function``, and hands it to.
+    """Where numba's dispatcher finds and keeps the machine code of ``function``.
 
     Args:
-        function: that is compiled.
+        function: the function that is compiled.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -43,11 +43,11 @@ class DiskCache:
 
     @property
     def cache_path(self) -> str | None:
-        """The folder; None where nothing can be written."""
+        """The folder; None if nothing can be written."""
         return cache_folder()
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The compiled function for ``signature``; None if it is not there."""
+        """The compiled function for ``signature``; None if it is not kept."""
         target.refresh()
         file = self._file(signature, target.codegen())
         content = _read(file) if file else None
@@ -55,8 +55,8 @@ class DiskCache:
             return None
         try:
             return CompileResult._rebuild(target, *pickle.loads(content))  # noqa: S301 # our own, with its checksum
-        except Exception as error:  # a class that it names is gone, or the machine is not what it says it is
-            log.warning("%s cannot be used (%s) and is compiled anew", file, error)
+        except Exception as error:  # a class that it names is gone, or the machine is not what it claims to be
+            log.warning("%s cannot be used (%s) and is recompiled", file, error)
             return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
@@ -68,20 +68,20 @@ class DiskCache:
             _write(file, dumps(compiled._reduce()))
 
     def flush(self) -> None:
-        """Nothing: what is out of date has another name."""
+        """Do nothing: outdated code has another name."""
 
     def _file(self, signature: Any, codegen: Any) -> Path | None:
-        """Where the machine code for ``signature`` is, or would be; None: nowhere, it is not kept."""
+        """The file for the machine code of ``signature``, existing or not; None if it is not kept."""
         folder = cache_folder()
         kinds = signature.args if isinstance(signature, Signature) else signature
         roots = [self._function, *{cls.__name__: cls for kind in kinds for cls in _classes(kind)}.values()]
         try:
-            texts = fingerprint(roots)
+            sources = fingerprint(roots)
         except ChangedError:
             return None
         versions = numba.__version__, torch.__version__, numba.config.BOUNDSCHECK, codegen.magic_tuple()
         name = f"{self._function.__module__}.{self._function.__qualname__}"
-        key = hashlib.sha256(repr((versions, name, str(signature))).encode() + texts).hexdigest()[:24]
+        key = hashlib.sha256(repr((versions, name, str(signature))).encode() + sources).hexdigest()[:24]
         return Path(folder) / f"{_plain(name)}-{key}{SUFFIX}" if folder else None
 
 
@@ -99,17 +99,17 @@ def _classes(kind: Any) -> Iterator[type]:
 
 
 def _read(file: Path) -> bytes | None:
-    """The content of ``file``; None if it is not there, or damaged."""
+    """The content of ``file``; None if it is missing or damaged."""
     try:
         content = file.read_bytes()
     except OSError:
         return None
     checksum, content = content[:32], content[32:]
     if hashlib.sha256(content).digest() != checksum:
-        log.warning("%s is damaged and is compiled anew", file)
+        log.warning("%s is damaged and is recompiled", file)
         return None
     with contextlib.suppress(OSError):
-        os.utime(file)  # the last use
+        os.utime(file)  # records the last use
     return content
 
 
@@ -127,22 +127,22 @@ def _write(file: Path, content: bytes) -> None:
     _remove_unused(file.parent)
 
 
-@functools.cache  # once is enough
+@functools.cache  # warn once
 def _cannot_keep(folder: str, why: str) -> None:
     log.warning("machine code cannot be kept in %s (%s): the next process compiles it again", folder, why)
 
 
-@functools.cache  # once a process
+@functools.cache  # once per process
 def _remove_unused(folder: Path, days: float = 30.0) -> None:
-    """Remove machine code that no process has used for so many ``days``."""
+    """Remove machine code that no process has used for ``days``."""
     for file in folder.glob(f"*{SUFFIX}"):
-        with contextlib.suppress(OSError):  # another process was quicker
+        with contextlib.suppress(OSError):  # another process was faster
             if time.time() - file.stat().st_mtime > days * 86_400:
                 file.unlink()
 
 
 def cache_folder() -> str | None:
-    """Folder for machine code; None where nothing can be written."""
+    """Folder for machine code; None if nothing can be written."""
     return next(filter(None, map(_writable, _folders())), None)
 
 
@@ -163,6 +163,6 @@ def _folders() -> Iterable[Path]:
         return
     user = os.environ.get("XDG_CACHE_HOME")
     yield Path(user or os.path.expanduser("~/.cache")) / "rlgames" / FOLDER
-    with contextlib.suppress(OSError):  # of a machine on which nothing can be written
+    with contextlib.suppress(OSError):  # on a machine where nothing can be written
         owner = os.getuid() if hasattr(os, "getuid") else "user"
         yield Path(tempfile.gettempdir()) / f"rlgames-{owner}" / FOLDER

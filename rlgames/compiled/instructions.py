@@ -1,4 +1,4 @@
-"""The functions of ``words`` for the compiler: int64 in, int64 out, so that no sum with an index becomes a float."""
+"""The functions of ``words`` for the compiler: int64 in, int64 out, so no sum with an index becomes a float."""
 
 from collections.abc import Callable
 from typing import Any

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def single_precision(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function with float32 constants: in compiled code ``1 - x`` of a float32 would become float64."""
+    """``function`` with float32 constants: without them, compiled ``1 - x`` of a float32 would become float64."""
     code = function.__code__
     constants = tuple(np.float32(c) if type(c) in (int, float) else c for c in code.co_consts)
     return FunctionType(code.replace(co_consts=constants), function.__globals__, function.__name__)

@@ -1,10 +1,10 @@
-"""What machine code was made from: all sources that a compiled function and the types of its arguments depend on.
+"""What machine code is made from: all sources that a compiled function and the types of its arguments depend on.
 
-A change in any of them must make new machine code; a change elsewhere, or of a comment or docstring, must not. What
-counts are whole modules, as syntax trees without docstrings: those of the function and of the NamedTuples that it is
-handed, and those of all functions and classes that stand in their namespaces, and so on, inside the package and
-outside. Numbers and arrays in a namespace count by value, wherever they came from. What was typed into a notebook has
-no module to read, and counts by its bytecode.
+A change in any of them must make new machine code; a change elsewhere, or to a comment or docstring, must not. Whole
+modules count, as syntax trees without docstrings: those of the function and of the NamedTuples passed to it, those of
+all functions and classes in their namespaces, and so on, inside the package and outside. Numbers and arrays in a
+namespace count by value, wherever they came from. Code typed into a notebook has no module to read and counts by its
+bytecode.
 """
 
 import ast
@@ -26,18 +26,18 @@ _BEGIN = datetime.now()  # a plain number would count as a constant of this very
 
 
 class ChangedError(Exception):
-    """A source was written after the process began: what was loaded of it is not known."""
+    """A source was written after the process started, so nobody knows what was loaded from it."""
 
 
 def fingerprint(roots: Iterable[Any]) -> bytes:
-    """A hash of the sources of the functions and classes ``roots`` and of all they depend on.
+    """A hash of the sources of the functions and classes ``roots`` and of everything they depend on.
 
     Raises:
         ChangedError: if a source is younger than the process.
     """
     digest = hashlib.sha256()
     modules: dict[str, ModuleType] = {}
-    _follow(sys.modules[__package__], modules)  # what torch's names, say, mean to the compiler
+    _follow(sys.modules[__package__], modules)  # which says what torch's names mean to the compiler
     for root in roots:
         for part in _live(root, set()):
             digest.update(part)
@@ -50,7 +50,7 @@ def fingerprint(roots: Iterable[Any]) -> bytes:
 
 
 def _follow(module: ModuleType | None, found: dict[str, ModuleType]) -> None:
-    """Add ``module`` to ``found``, and the modules of all functions, classes and modules that stand in it."""
+    """Add to ``found`` ``module`` and the modules of all functions, classes and modules in its namespace, and so on."""
     if module is None or module.__name__ in found or _place(module) is None:
         return
     found[module.__name__] = module
@@ -69,7 +69,7 @@ def _file(module: ModuleType) -> str | None:
 
 
 def _place(module: ModuleType) -> str | None:
-    """The source file of ``module``, or the folder of a package without one; None for what was never in a file."""
+    """The source file of ``module``, or the folder of a package without one; None if it never had a file."""
     return _file(module) or next(iter(getattr(module, "__path__", ())), None)
 
 
@@ -80,7 +80,7 @@ def _libraries() -> tuple[Path, ...]:
 
 
 def _is_library(module: ModuleType) -> bool:
-    """Whether ``module`` was installed, or is of Python itself: its version counts, not its text."""
+    """Whether ``module`` was installed or belongs to Python: its version counts, not its source."""
     place = _place(module)
     return place is None or _is_installed(place)
 
@@ -131,7 +131,7 @@ def _values(module: ModuleType) -> Iterator[bytes]:
 
 
 def _plain(value: Any) -> bytes | None:
-    """A number, string, array or tuple of such as bytes; None for anything else."""
+    """A number, string, array or tuple of these, as bytes; None for anything else."""
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return f"{value.dtype}{value.shape}".encode() + value.tobytes()
     if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
@@ -163,7 +163,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _live(value: Any, seen: set[int]) -> Iterator[bytes]:
-    """Bytecode of the functions of ``value``, with what they name, as far as no module holds its source."""
+    """Bytecode of the functions of ``value`` and, if no module holds their source, of what they name."""
     for function in _functions(value):
         if id(function) in seen:
             continue
@@ -171,7 +171,7 @@ def _live(value: Any, seen: set[int]) -> Iterator[bytes]:
         yield repr(_bytecode(function.__code__, function.__doc__)).encode()
         home = sys.modules.get(function.__module__)
         if home is not None and vars(home) is function.__globals__ and _file(home):
-            continue  # its module is read
+            continue  # its module is hashed
         cells = {k: cell.cell_contents for k, cell in enumerate(function.__closure__ or ())}
         named = {name: function.__globals__.get(name) for name in sorted(set(_names(function.__code__)))}
         for name, part in (cells | named).items():
@@ -183,7 +183,7 @@ def _live(value: Any, seen: set[int]) -> Iterator[bytes]:
 
 
 def _bytecode(code: CodeType, doc: str | None) -> tuple[Any, ...]:
-    """``code`` without places in its file and without the docstring."""
+    """``code`` without line numbers and docstring."""
     constants = []
     for k, constant in enumerate(code.co_consts):
         if isinstance(constant, CodeType):

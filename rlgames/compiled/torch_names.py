@@ -1,4 +1,4 @@
-"""Torch names that compiled rules may use, one number at a time."""
+"""Torch functions that compiled rules may use, on one number at a time."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def _float_from_bits(_context: Any, bits: Any) -> Any:
 
 
 def _exp32(x: Any) -> Any:
-    """Exponential function by range reduction and a polynomial (relative error 1e-7), without a call: SIMD."""
+    """The exponential by range reduction and a polynomial (relative error 1e-7); it has no call, so it becomes SIMD."""
     x = min(max(x, np.float32(-87.0)), np.float32(88.0))
     n = np.floor(x * np.float32(1.4426950408889634) + np.float32(0.5))  # exp(x) = 2**n exp(r), |r| <= ln(2) / 2
     r = x - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)

@@ -28,7 +28,7 @@ def _inlined(function: Callable[..., Any]) -> Any:
 
 
 def _field_by_field(n: int, operation: Callable[..., Any], k: int = 0) -> Any:
-    """What computes ``operation(a, b, k)`` for all fields from ``k`` to ``n``: for one of them, then for the rest."""
+    """A function that computes ``operation(a, b, k)`` for fields ``k`` to ``n`` - 1: for the first, then the rest."""
     if k == n:
         return _inlined(lambda a, b: ())
     rest = _field_by_field(n, operation, k + 1)
@@ -36,7 +36,7 @@ def _field_by_field(n: int, operation: Callable[..., Any], k: int = 0) -> Any:
 
 
 def _on_fields(operation: Callable[..., Any]) -> Callable[..., Any]:
-    """What chooses the function of a NamedTuple ``a`` and ``b`` that is ``operation`` on every field."""
+    """Chooses, by the types of ``a`` and ``b``, the function that applies ``operation`` to every field of ``a``."""
 
     def choose(a: Any, b: Any) -> Callable[..., Any]:
         new, fields = a.instance_class, _field_by_field(len(a), _inlined(operation))
@@ -56,7 +56,7 @@ def _unpack(cls: Any, lanes: Any, j: Any) -> Callable[..., Any]:
 
 
 def _writer(n: int) -> Any:
-    """What writes the first ``n`` fields of ``values``."""
+    """A function that writes the first ``n`` fields of ``values``."""
     if n == 0:
         return _inlined(lambda values, lanes, j: None)
     before, k = _writer(n - 1), n - 1
@@ -80,7 +80,7 @@ teach(pack, _pack)
 @intrinsic  # type: ignore[untyped-decorator]
 def _with_lr(_context: Any, p: Any, lr: Any) -> Any:
     def code(context: Any, builder: Any, _signature: Any, args: Any) -> Any:
-        context.nrt.incref(builder, p, args[0])  # of arrays in it
+        context.nrt.incref(builder, p, args[0])  # for the arrays in it
         return builder.insert_value(args[0], args[1], p.fields.index("lr"))
 
     return p(p, lr), code

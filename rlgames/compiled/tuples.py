@@ -1,6 +1,6 @@
-"""What compiled code cannot say of tuples by itself: something about all fields at once, whatever they are called.
+"""What compiled code cannot express by itself: operations on all fields of a tuple at once, whatever their names.
 
-Here is what each word means in Python; ``tuple_code`` is what the compiler makes of it.
+These functions define the operations in Python; ``tuple_code`` teaches them to the compiler.
 """
 
 from typing import Any, TypeVar
@@ -14,15 +14,15 @@ Fields = TypeVar("Fields", bound=tuple[Any, ...])
 
 
 def borrowed(owner: T) -> T:
-    """``owner``, an array or a NamedTuple of such and others, without references to its memory.
+    """``owner``, an array or a NamedTuple that contains arrays, without references to its memory.
 
-    For the first line of entry points: the owner must outlive what is done with the result. In Python nothing happens.
+    For the first line of entry points: the owner must outlive every use of the result. In Python it does nothing.
     """
     return owner
 
 
 def unpack(cls: type[C], lanes: npt.NDArray[Any], j: int) -> C:
-    """The NamedTuple ``cls`` whose fields stand in column ``j`` of ``lanes``, below the first row."""
+    """The NamedTuple ``cls`` with the fields in column ``j`` of ``lanes``, below the first row."""
     return cls(*lanes[1:, j])
 
 
@@ -37,15 +37,15 @@ def filled(cls: type[C], number: Any) -> C:
 
 
 def added(a: Fields, b: Fields) -> Fields:
-    """The NamedTuple of the sums of the fields of ``a`` and ``b``."""
+    """``a`` + ``b``, field by field."""
     return type(a)(*(x + y for x, y in zip(a, b, strict=True)))
 
 
 def divided(a: Fields, b: Any) -> Fields:
-    """The NamedTuple of the fields of ``a``, each divided by ``b``."""
+    """``a`` with every field divided by ``b``."""
     return type(a)(*(x / b for x in a))
 
 
 def with_lr(p: Fields, lr: np.floating[Any]) -> Fields:
-    """``p``, hyper-parameters, with another ``lr``."""
+    """The hyper-parameters ``p`` with another ``lr``."""
     return p._replace(lr=lr)  # type: ignore[attr-defined,no-any-return]

@@ -1,8 +1,8 @@
-"""Views: arrays whose owner is somebody else, so that compiled code need not count references to them.
+"""Views: arrays owned elsewhere, so compiled code need not count references to them.
 
 numba counts references, with an atomic instruction each, whenever an array is passed on or read from a tuple. An agent
-is a tuple of a dozen arrays that goes through ten methods per move: counting took a third of the time of training. The
-arguments of an entry point outlive its call, so it may work on ``borrowed`` ones, see ``tuples``.
+is a tuple of a dozen arrays that goes through ten methods per move: counting took a third of training time. The
+arguments of an entry point outlive its call, so it may work on ``borrowed`` ones; see ``tuples``.
 """
 
 from typing import Any
@@ -15,14 +15,14 @@ from rlgames.compiled.tuples import borrowed
 
 
 class View(types.Array):  # type: ignore[misc]
-    """The compiler's type of an array that somebody else keeps alive."""
+    """The compiler's type of an array that is kept alive elsewhere."""
 
     def __init__(self, dtype: Any, ndim: int, layout: str, readonly: bool = False, aligned: bool = True) -> None:
         kind = f"{'' if aligned else 'unaligned '}{'readonly ' if readonly else ''}view"
         super().__init__(dtype, ndim, layout, readonly, f"{kind}({dtype}, {ndim}d, {layout})", aligned)
 
     def copy(self, dtype: Any = None, ndim: Any = None, layout: Any = None, readonly: Any = None) -> "View":
-        """The same with other properties; by this slices of views are views."""
+        """The same type with other properties; it makes slices of views into views."""
         return View(
             self.dtype if dtype is None else dtype,
             self.ndim if ndim is None else ndim,
@@ -34,7 +34,7 @@ class View(types.Array):  # type: ignore[misc]
 
 @register_model(View)
 class ViewModel(models.StructModel):  # type: ignore[misc]
-    """In memory an array, but the reference counter is a mere address."""
+    """Laid out like an array, but the reference counter is a plain address."""
 
     def __init__(self, manager: Any, kind: Any) -> None:
         array = models.ArrayModel(manager, kind)

@@ -1,4 +1,4 @@
-"""What the words of this folder mean where numba is not installed: everything runs as the Python it is."""
+"""The functions of this folder if numba is not installed: everything runs as plain Python."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -2,17 +2,17 @@
 
 
 def count_bits(x: int) -> int:
-    """Number of ones."""
+    """Number of bits that are 1."""
     return (x & 2**64 - 1).bit_count()
 
 
 def lowest_bit(x: int) -> int:
-    """Place of the lowest one; undefined for 0."""
+    """Index of the lowest bit that is 1; undefined for 0."""
     return (x & -x & 2**64 - 1).bit_length() - 1
 
 
 def highest_bit(x: int) -> int:
-    """Place of the highest one; undefined for 0."""
+    """Index of the highest bit that is 1; undefined for 0."""
     return (x & 2**64 - 1).bit_length() - 1
 
 

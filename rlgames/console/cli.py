@@ -1,16 +1,16 @@
-"""What all programs of the package share at the command line: errors in one sentence, and an orderly stop."""
+"""What all programs of the package share at the command line: errors in one sentence, and the end of a program."""
 
 import dis
+import io
+import itertools
 import os
 import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn
 
 from hydra.errors import (
     CompactHydraException,
@@ -21,8 +21,9 @@ from hydra.errors import (
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from rlgames.build import CONF, did_you_mean, load
-from rlgames.console.usage import groups, help_text
+from rlgames.build import CONF, did_you_mean, groups, load, understood
+from rlgames.console.usage import help_text
+from rlgames.interrupts import SIGPIPE, Interruptible
 
 FLAGS = {  # of Hydra's command line, and how many words follow it
     **dict.fromkeys(("--help", "-h", "--multirun", "-m", "--run", "-r", "--resolve", "--version", "--hydra-help"), 0),
@@ -30,62 +31,80 @@ FLAGS = {  # of Hydra's command line, and how many words follow it
     **dict.fromkeys(("--config-path", "-cp", "--config-name", "-cn", "--experimental-rerun"), 1),
     **dict.fromkeys(("--shell-completion", "-sc"), 0),
 }
+HYDRA_WORDS = ("hydra.launcher.", "hydra.sweeper.", "hydra.sweep.", "hydra.mode", "hydra.searchpath", "hydra.verbose")
 
 
 class ReportedError(Exception):
     """An error of which the user has been told already."""
 
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM stopped the program, in good order."""
-
-    def __init__(self, signum: int) -> None:
-        super().__init__()
-        self.signum = signum
-
-
-def run(main: Callable[[], Any], config: str) -> NoReturn:
+def run(main: Callable[[], Any], config: str, stopped: str = "stopped") -> NoReturn:
     """Run a Hydra program and exit: with 0, with 1 after an error, with 128 + its number after a signal.
 
     Args:
         main: the function decorated by ``hydra.main``.
         config: its configuration, whose keys are suggested for misspelt ones.
+        stopped: what to say when a signal ends it.
     """
+    _open_streams()
+    with Interruptible(program=True, words=stopped):
+        status = _status(main, config)
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except OSError:  # nobody reads: Python must not complain of that when it ends
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        sys.exit(status)
+
+
+def _status(main: Callable[[], Any], config: str) -> int:
     if {"--help", "-h"} & set(sys.argv[1:]):
         main = lambda: print(help_text(config, [word for word in sys.argv[1:] if not word.startswith("-")]))  # noqa: E731
     global _full_error
     _full_error = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("0", "")
     os.environ["HYDRA_FULL_ERROR"] = "1"  # lets errors through to us, instead of printing them in Hydra's way
     try:
-        check_words(sys.argv[1:], config)
+        sys.argv[1:] = check_words(sys.argv[1:], config)
         main()
     except ReportedError:
-        sys.exit(1)
+        return 1
     except BrokenPipeError:  # the reader of a pipe went away
-        os._exit(1)
+        os._exit(128 + SIGPIPE)
     except KeyboardInterrupt as error:
-        sys.exit(128 + getattr(error, "signum", signal.SIGINT))
+        return 128 + getattr(error, "signum", signal.SIGINT)
     except Exception as error:
         report(error, config)
-        sys.exit(1)
-    sys.exit(0)
+        return 1
+    return 0
+
+
+def _open_streams() -> None:
+    """Make sure that there are three streams, that files do not take their numbers, and that any letter can pass."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 _full_error = False
 
 
-def check_words(words: list[str], config: str) -> None:
+def check_words(words: list[str], config: str) -> list[str]:
     """Refuse what no program can mean, and what Hydra would answer in its own terms or not at all.
 
     Args:
         words: of the command line.
         config: the program's configuration.
 
+    Returns:
+        The words as Hydra is to read them, flags first.
+
     Raises:
         ValueError: for a character that cannot be printed, an unknown flag, a word without "=", or one that adds or
             removes a part.
     """
-    values = iter(words)
+    values, flags, plain = iter(words), [], []
     for word in values:
         if not word.isprintable():  # Windows line ends in a script
             raise ValueError(f"the word {word!r} holds a character that cannot be printed")
@@ -93,12 +112,14 @@ def check_words(words: list[str], config: str) -> None:
             flag, equals, _ = word.partition("=")
             if flag not in FLAGS:
                 near = "" if equals else did_you_mean(flag, [name for name in FLAGS if name.startswith("--")])
-                plain = word.lstrip("-") if equals else f"{flag.lstrip('-') or 'games'}=VALUE"
-                raise ValueError(f"{word} does not exist{near}; words are written without dashes: {plain}")
-            if FLAGS[flag] and not equals:
-                next(values, None)
+                right = word.lstrip("-") if equals else f"{flag.lstrip('-') or 'games'}=VALUE"
+                raise ValueError(f"{word} does not exist{near}; words are written without dashes: {right}")
+            following = itertools.islice(values, 0 if equals else FLAGS[flag])
+            flags += [word, *following]
         else:
             _check_word(word, config)
+            plain.append(word)
+    return [*flags, *understood(plain, config)]
 
 
 def _check_word(word: str, config: str) -> None:
@@ -113,6 +134,8 @@ def _check_word(word: str, config: str) -> None:
         raise ValueError(f"{key} is null; allowed are {', '.join(files)}")
     if word.startswith("+") and key in names:
         raise ValueError(f"{word} needs no plus: {key}={value}")
+    if key.startswith("hydra.") and not key.startswith(HYDRA_WORDS):
+        raise ValueError(f"{key} has no effect here; run_dir= names the run folder, and -m begins a sweep")
     if word.startswith("+") and key.partition(".")[0] not in (*load(config=config), "experiment", "hydra"):
         raise ValueError(_unknown(key, config))
 
@@ -185,41 +208,3 @@ def _unknown(key: str, config: str) -> str:
     parts = [] if parent else [group for group in groups(config) if group not in cfg and group[0] != "+"]
     names = [*(str(k) for k in node if not str(k).startswith("_")), *parts]
     return f"{key} does not exist{did_you_mean(name, names)}; {parent or 'this program'} has {', '.join(names)}"
-
-
-class Interruptible:
-    """While entered, Ctrl-C and SIGTERM only ask: ``signum`` tells which came, and the program stops where it is safe.
-
-    A second signal stops at once, as does the first while ``at_once`` is set.
-    """
-
-    def __init__(self) -> None:
-        self.signum = 0
-        self.at_once = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> Self:
-        try:
-            for signum in (signal.SIGINT, signal.SIGTERM):
-                self._before[signum] = signal.signal(signum, self._handle)
-        except ValueError:  # not the main thread, where signals do not arrive
-            pass
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        for signum, handler in self._before.items():
-            signal.signal(signum, handler)
-
-    @contextmanager
-    def stopping_at_once(self) -> Iterator[None]:
-        """While entered, the first signal stops at once too."""
-        self.at_once = True
-        try:
-            yield
-        finally:
-            self.at_once = False
-
-    def _handle(self, signum: int, _frame: FrameType | None) -> None:
-        again, self.signum = self.signum, signum
-        if again or self.at_once:
-            raise Interrupted(signum)

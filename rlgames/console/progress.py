@@ -1,7 +1,7 @@
 """How a run shows itself while it goes on: a bar on a terminal, else a plain line every few seconds."""
 
-import sys
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -30,7 +30,8 @@ class ProgressBar:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._bar:
-            self._bar.stop()
+            with suppress(OSError):  # of a terminal that was closed
+                self._bar.stop()
 
     def update(self, games: int, seconds: float, success: float | None, exploration: str) -> None:
         """Show how far the run is.
@@ -52,9 +53,15 @@ class ProgressBar:
             self._line_at = time.monotonic()
 
     def print(self, line: str) -> None:
-        """Print a line above the bar."""
-        self._console.print(line, markup=False)
-        sys.stdout.flush()
+        """Print a line above the bar.
+
+        Raises:
+            BrokenPipeError: if its reader went away.
+        """
+        if self._bar:
+            self._console.print(line, markup=False)
+        else:  # rich ends the program when a pipe breaks
+            print(line, flush=True)
 
 
 def _duration(seconds: float) -> str:

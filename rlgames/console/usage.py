@@ -8,7 +8,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.build import CONF
+from rlgames.build import CONF, groups
 
 WIDTH = 120
 SWEEP = "-m and values with commas run every combination; "
@@ -33,15 +33,6 @@ def help_text(config: str, words: list[str]) -> str:
             f"{SWEEP if config == 'train' else ''}--cfg job shows the values and stops.",
         ]
     )
-
-
-def groups(config: str) -> list[str]:
-    """The groups of files that program ``config`` lets choose from; with a plus those that are added."""
-    defaults = OmegaConf.load(CONF / f"{config}.yaml").defaults
-    keys = [str(key) for entry in defaults if isinstance(entry, DictConfig) for key in entry]
-    hidden = () if config == "train" else ("features",)  # there for games, which choose them
-    listed = [key for key in keys if not key.startswith("override ") and key not in hidden]
-    return sorted(listed) + ["+experiment"] * (config == "train")
 
 
 def _choices(group: str) -> str:

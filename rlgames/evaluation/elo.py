@@ -1,8 +1,8 @@
 """How much stronger is one player than another? Elo and its error from games played in pairs.
 
-Both games of a pair begin with the same opening, each player having either colour once. What an opening gives to one
-colour cancels within a pair, so the pair, not the game, is the independent trial: its points are 0, 1/2, 1, 3/2 or 2,
-and the counts of these five outcomes ("pentanomial") hold all that the formulas need.
+Both games of a pair start from the same opening, with colours swapped. What an opening gives to one colour cancels
+within a pair, so the pair, not the game, is the independent trial: it scores 0, 1/2, 1, 3/2 or 2 points, and the counts
+of these five outcomes ("pentanomial") are all that the formulas need.
 """
 
 import math
@@ -25,7 +25,7 @@ def expected_score(difference: float) -> float:
 
 
 def in_words(low: float, middle: float, high: float) -> str:
-    """An Elo difference with its interval; after a clean sweep only the bound that there is."""
+    """An Elo difference with its interval; after a clean sweep, only the finite bound."""
     if math.isinf(middle):
         return f"above {low:+.0f}" if middle > 0 else f"below {high:+.0f}"
     return f"{middle:+.0f} [{low:+.0f}, {high:+.0f}]"
@@ -42,7 +42,7 @@ class Pairs(NamedTuple):
 
     @classmethod
     def of(cls, points: Iterable[float]) -> "Pairs":
-        """From the points of each pair."""
+        """Count pairs, given the points of each."""
         counts = [0] * 5
         for point in points:
             counts[round(2 * point)] += 1
@@ -60,20 +60,20 @@ class Pairs(NamedTuple):
 
     @property
     def variance(self) -> float:
-        """Variance of the score of one pair; at least what one pair with half a point more would have made it."""
+        """Variance of the score of one pair; at least what a single pair off by half a point would cause."""
         mean = self.score
         seen = sum(count * (k / 4 - mean) ** 2 for k, count in enumerate(self.counts)) / max(1, self.n)
         return max(seen, 1 / (16 * max(1, self.n)))
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the score: Wilson's, with the number of independent games that has the variance seen.
+        """95 % interval of the score: Wilson's, for as many independent games as have the observed variance.
 
         Raises:
             ValueError: if nothing was played.
         """
         if not self.n:
-            raise ValueError("no pair of games was played to its end")
+            raise ValueError("no pair of games was completed")
         score = self.score
         games = score * (1 - score) / self.variance * self.n or 2.0 * self.n  # all won or all lost: two per pair
         return wilson(score, games)
@@ -86,7 +86,7 @@ class Pairs(NamedTuple):
     def __str__(self) -> str:
         """For instance ``Elo +63 [+34, +94], LOS 100.0 %, pairs 10-20-50-60-10``."""
         if not self.n:
-            return "no pair of games was played to its end"
+            return "no pair of games was completed"
         low, high = (elo(bound) for bound in self.interval)
         counts = "-".join(map(str, self.counts))
         return f"Elo {in_words(low, elo(self.score), high)}, LOS {100 * self.los:.1f} %, pairs {counts}"
@@ -95,12 +95,12 @@ class Pairs(NamedTuple):
 class Sprt(NamedTuple):
     """Sequential probability ratio test of "``elo1`` stronger" against "``elo0`` stronger", logistic Elo.
 
-    LLR = N (s1 - s0) (2 s - s0 - s1) / (2 variance), normal approximation for N pairs of mean score s. It decides, it
-    does not measure: who wants a figure plays a fixed number of games.
+    LLR = N (s1 - s0) (2 s - s0 - s1) / (2 variance), the normal approximation for N pairs of mean score s. The test
+    decides but does not measure: to measure, play a fixed number of games.
 
     Attributes:
         elo0, elo1: the hypotheses, elo0 < elo1.
-        alpha, beta: probabilities of accepting the wrong one, 0 to 1/2.
+        alpha, beta: probabilities of wrongly accepting elo1 and elo0, 0 to 1/2.
     """
 
     elo0: float = 0.0
@@ -110,7 +110,7 @@ class Sprt(NamedTuple):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The test ends when the LLR leaves them (Wald 1945)."""
+        """Bounds of the LLR, outside which the test ends (Wald 1945)."""
         return math.log(self.beta / (1 - self.alpha)), math.log((1 - self.beta) / self.alpha)
 
     def llr(self, pairs: Pairs) -> float:

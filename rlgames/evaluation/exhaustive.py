@@ -1,4 +1,4 @@
-"""A proof instead of a sample: every line of play against a greedy agent, for games small enough."""
+"""A proof instead of a sample: every line of play against a greedy agent, for small games."""
 
 import functools
 from typing import Any, NamedTuple
@@ -6,16 +6,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rlgames.evaluation.matches import sample_game
+from rlgames.interrupts import ask
 from rlgames.players import GreedyPlayer, Player
 
 MAX_CELLS = 9
 
 
 class Tree(NamedTuple):
-    """What can happen from a board on, from the agent's view.
+    """What can happen after a board, from the agent's view.
 
     Attributes:
-        wins, draws, losses: number of lines of play with that end, whatever the opponent does.
+        wins, draws, losses: number of lines of play with that result, over all replies of the opponent.
         win_rate, draw_rate: their probabilities if the opponent moves at random.
     """
 
@@ -35,12 +36,12 @@ ENDS = {1: Tree(1, 0, 0, 1.0, 0.0), 0: Tree(0, 1, 0, 0.0, 1.0), -1: Tree(0, 0, 1
 
 
 class Proof(NamedTuple):
-    """Result of all lines of play against an agent of one colour.
+    """Result of all lines of play against an agent on one side.
 
     Attributes:
         tree: of the start position.
-        states: boards at which the agent can come to move.
-        bound: the win rate against a random opponent that nobody exceeds who never risks a loss.
+        states: number of boards at which the agent may have to move.
+        bound: the highest win rate against a random opponent without ever risking a loss.
         losing_line: a line that the agent loses, in labels; None if there is none.
     """
 
@@ -66,16 +67,16 @@ class Proof(NamedTuple):
 
 
 class Exhaustive:
-    """Lets the greedy agent meet every line of play, as first and as second player.
+    """Pits the greedy agent against every line of play, as first and as second player.
 
     Args:
         game: a game of at most 9 cells.
-        opponent: not needed; taken because all evaluations are built alike.
+        opponent: not used; accepted because all evaluations are built alike.
 
     Attributes:
-        boards: all positions that can come about and are not over.
-        protocols: names of the results; the first makes the headlines.
-        levels: percentages of ``success`` of which a run notes when it reached them.
+        boards: all reachable positions that are not over.
+        protocols: names of the results; the first is the headline.
+        levels: percentages of ``success``; a run records when it reaches each.
 
     Raises:
         ValueError: for a larger game.
@@ -96,13 +97,14 @@ class Exhaustive:
         self._bounds = {side: self._safest(side) for side in (1, -1)}
 
     def scores(self, agent: GreedyPlayer, rng: np.random.Generator) -> dict[str, Any]:
-        """The results by name: first and second player, and the share of best moves at all boards.
+        """The results by name: first and second player, and the share of best moves over all boards.
 
         Args:
-            agent: whose moves are proved.
+            agent: the player to be measured.
             rng: not used: nothing is left to chance.
         """
         moves = agent.moves(self.game.board, self._lines, self._lengths)
+        ask()
         choice = {board: int(move) for board, move in zip(self.boards, moves, strict=True)}
         best = sum(-self._value(board.play(move)) == self._value(board) for board, move in choice.items())
         return {
@@ -116,7 +118,7 @@ class Exhaustive:
         return self.flat(self.scores(agent, rng))
 
     def flat(self, scores: dict[str, Any]) -> dict[str, float]:
-        """What ``scores`` returned as one row."""
+        """What ``scores`` returned, as one row."""
         proofs = {side: scores[side] for side in ("first", "second")}
         losses, lines = (sum(getattr(p.tree, name) for p in proofs.values()) for name in ("losses", "lines"))
         row = {"success_both": 1.0 - losses / lines, "losses_both": losses, "optimal": scores["optimal"]}
@@ -128,7 +130,7 @@ class Exhaustive:
         return row
 
     def headline(self, row: dict[str, Any]) -> str:
-        """The figures of ``row`` that matter most, for people."""
+        """The main figures of ``row``, as text."""
         if "losses_both" not in row:
             return "not measured"
         return (
@@ -137,11 +139,11 @@ class Exhaustive:
         )
 
     def sample(self, agent: GreedyPlayer, rng: np.random.Generator) -> str:
-        """A game of the agent against itself as text."""
+        """A match of the agent against itself, as text."""
         return sample_game(self.game, agent, agent, rng)
 
     def report(self, scores: dict[str, Any]) -> str:
-        """What ``scores`` returned, for people."""
+        """What ``scores`` returned, as text."""
         return "\n".join(
             [
                 *(f"{side:>8}: {scores[side]}" for side in ("first", "second")),
@@ -150,7 +152,7 @@ class Exhaustive:
         )
 
     def _prove(self, choice: dict[Any, int], side: int) -> Proof:
-        """All lines against ``choice`` as the player ``side``."""
+        """Follow all lines of play against an agent that plays ``choice`` as ``side``."""
 
         @functools.cache
         def tree(board: Any) -> Tree:
@@ -186,15 +188,15 @@ class Exhaustive:
 
 
 def _any_of(trees: list[Tree]) -> Tree:
-    """What can happen where the opponent has as many moves as there are ``trees``."""
+    """What can happen if the opponent may choose any of ``trees``."""
     wins, draws, losses, win_rates, draw_rates = zip(*trees, strict=True)
     return Tree(sum(wins), sum(draws), sum(losses), sum(win_rates) / len(trees), sum(draw_rates) / len(trees))
 
 
 def _lines(start: Any) -> dict[Any, tuple[int, ...]]:
-    """Every board from ``start`` on that is not over, with a line of play that leads there."""
+    """Every board reachable from ``start`` that is not over, with a line of play that leads there."""
     lines: dict[Any, tuple[int, ...]] = {start: ()}
-    for board in (boards := [start]):  # which grows
+    for board in (boards := [start]):  # it grows as the loop runs
         for move in map(int, board.moves()):
             after = board.play(move)
             if not after.over() and after not in lines:
@@ -204,7 +206,7 @@ def _lines(start: Any) -> dict[Any, tuple[int, ...]]:
 
 
 def _values() -> Any:
-    """The function that tells the value of a board for the player to move: +1 wins, 0 draws, -1 loses."""
+    """A function that returns the value of a board for the player to move: +1 wins, 0 draws, -1 loses."""
 
     @functools.cache
     def value(board: Any) -> int:

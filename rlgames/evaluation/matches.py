@@ -1,4 +1,4 @@
-"""How strong is an agent? Matches against an opponent, counted and with an interval."""
+"""How strong is an agent? Matches against an opponent, with counts and an interval."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlgames.interrupts import ask
 from rlgames.players import Perfect, Player
 
 
@@ -14,8 +15,8 @@ class Score(NamedTuple):
 
     Attributes:
         wins, draws, losses: of the agent.
-        plies: of all matches together.
-        distinct: how many different games there were; equal games say the same thing twice.
+        plies: of all matches in total.
+        distinct: number of different matches; repeated ones add no information.
     """
 
     wins: int
@@ -41,7 +42,7 @@ class Score(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the success rate, if matches are independent."""
+        """95 % interval of the success rate, assuming that matches are independent."""
         return wilson(self.success, self.matches)
 
     def __str__(self) -> str:
@@ -53,23 +54,28 @@ class Score(NamedTuple):
 
 
 def wilson(rate: float, n: float, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's score interval of a ``rate`` seen in ``n`` trials (Wilson 1927, eq. 3); ``z`` 1.96 gives 95 %."""
+    """Wilson's score interval of a ``rate`` observed in ``n`` trials (Wilson 1927, eq. 3); ``z`` 1.96 gives 95 %."""
     middle = rate + z * z / (2 * n)
     half = z * math.sqrt(rate * (1 - rate) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
     return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-def play(first: Player, second: Player, board: Any, rng: np.random.Generator) -> tuple[list[int], Any]:
-    """Play a match from ``board`` to the end: the moves, and the final board."""
+def play_match(first: Player, second: Player, board: Any, rng: np.random.Generator) -> tuple[list[int], Any]:
+    """Play a match from ``board`` to the end; return the moves and the final board.
+
+    Raises:
+        rlgames.interrupts.Interrupted: if a signal asks for an end.
+    """
     moves = []
     while not board.over():
+        ask()
         moves.append((first if board.player() > 0 else second).move(board, rng))
         board = board.play(moves[-1])
     return moves, board
 
 
-def evaluate(
+def play_matches(
     game: Any,
     agent: Player,
     opponent: Player,
@@ -82,29 +88,29 @@ def evaluate(
 
     Args:
         game: the game.
-        agent: whose score it is.
+        agent: the player whose score is returned.
         opponent: the other player.
         matches: number of matches.
         first: whether the agent is the first player.
         rng: source of all randomness.
-        starts: boards at which the matches begin, in turn; the game's start position if empty.
+        starts: boards from which the matches start, in turn; the game's start position if empty.
 
     Raises:
-        ValueError: for less than one match.
+        ValueError: for fewer than one match.
     """
     if matches < 1:
         raise ValueError(f"matches is {matches}; it must be at least 1")
     starts = starts or (game.board,)
     players = (agent, opponent) if first else (opponent, agent)
     results = {1: 0, 0: 0, -1: 0}
-    plies, games = 0, set()
+    plies, distinct = 0, set()
     for match in range(matches):
         start = starts[match % len(starts)]
-        moves, board = play(*players, start, rng)
+        moves, board = play_match(*players, start, rng)
         results[board.winner() if first else -board.winner()] += 1
         plies += board.ply
-        games.add((start, *moves))
-    return Score(results[1], results[0], results[-1], plies, len(games))
+        distinct.add((start, *moves))
+    return Score(results[1], results[0], results[-1], plies, len(distinct))
 
 
 PROTOCOLS = ("first", "second", "first_distant", "second_distant")
@@ -114,12 +120,12 @@ COLUMNS = ("success", "low", "high", "wins", "draws", "losses", "length", "disti
 class Evaluation:
     """The protocols by which an agent is measured. The agent always plays greedily.
 
-    ``first`` is the published protocol of Connect-4: the agent moves first, 200 matches against a perfect player with
-    random losing moves (Thill 2015, section 4.2.1). ``first_distant`` is the harder one: the opponent always chooses a
-    most distant loss.
+    ``first`` is the published protocol of Connect-4: the agent moves first in 200 matches against a perfect player with
+    random losing moves (Thill 2015, section 4.2.1). ``first_distant`` is harder: the opponent always chooses a most
+    distant loss.
 
-    As second player nobody can win against perfect play, so there the opponent's first move is given: every legal first
-    move in turn (in Connect-4 perfect play then scores 5/7: four of the seven openings lose, two draw).
+    The second player cannot beat perfect play, so there the opponent's first move is given: every legal first move in
+    turn (in Connect-4, perfect play then scores 5/7: four of the seven openings lose, two draw).
 
     Args:
         game: the game.
@@ -127,9 +133,9 @@ class Evaluation:
         first, second, first_distant, second_distant: number of matches, 0 to leave the protocol out.
 
     Attributes:
-        protocols: names of the protocols that are played.
+        protocols: names of the protocols played.
         columns: keys of what ``records`` returns.
-        levels: percentages of success of which a run notes when it reached them.
+        levels: percentages of success; a run records when it reaches each.
 
     Raises:
         ValueError: for a negative number of matches, or none at all.
@@ -159,7 +165,7 @@ class Evaluation:
         self.columns = tuple(f"{column}_{name}" for name in self.protocols for column in COLUMNS)
 
     def scores(self, agent: Player, rng: np.random.Generator) -> dict[str, Score]:
-        """Play all protocols; the scores by name.
+        """Play all protocols; return the scores by name.
 
         Args:
             agent: the player to be measured.
@@ -168,15 +174,15 @@ class Evaluation:
         return {name: self._score(name, agent, rng) for name in self.protocols}
 
     def records(self, agent: Player, rng: np.random.Generator) -> dict[str, float]:
-        """Play all protocols; the figures as one flat row, such as ``success_first`` and ``low_second_distant``."""
+        """Play all protocols; return the figures as one row, such as ``success_first`` and ``low_second_distant``."""
         return self.flat(self.scores(agent, rng))
 
     def flat(self, scores: dict[str, Score]) -> dict[str, float]:
-        """What ``scores`` returned as one row, see ``columns``."""
+        """What ``scores`` returned, as one row; see ``columns``."""
         return flat(scores)
 
     def headline(self, row: Mapping[str, Any]) -> str:
-        """The success rate that matters most, with its 95 % interval, from a row of figures."""
+        """The main success rate with its 95 % interval, from a row of figures."""
         figures = [row.get(f"{name}_{self.protocols[0]}") for name in ("success", "low", "high")]
         if None in figures:
             return "success not measured"
@@ -184,22 +190,22 @@ class Evaluation:
         return f"success {success} % (95 % interval {low} to {high} %)"
 
     def report(self, scores: dict[str, Score]) -> str:
-        """What ``scores`` returned, for people."""
+        """What ``scores`` returned, as text."""
         return "\n".join(f"{name:>15}: {score}" for name, score in scores.items())
 
     def sample(self, agent: Player, rng: np.random.Generator) -> str:
-        """A game of the agent against itself as text."""
+        """A match of the agent against itself, as text."""
         return sample_game(self.game, agent, agent, rng)
 
     def _score(self, name: str, agent: Player, rng: np.random.Generator) -> Score:
         side, _, distant = name.partition("_")
         opponent = self.opponent.playing("distant") if distant and isinstance(self.opponent, Perfect) else self.opponent
         openings = [self.game.board.play(int(move)) for move in self.game.board.moves()] if side == "second" else ()
-        return evaluate(self.game, agent, opponent, self._matches[name], side == "first", rng, openings)
+        return play_matches(self.game, agent, opponent, self._matches[name], side == "first", rng, openings)
 
 
 def flat(scores: dict[str, Score]) -> dict[str, float]:
-    """Scores by protocol as one row, see ``Evaluation.columns``."""
+    """Scores by protocol as one row; see ``Evaluation.columns``."""
     row: dict[str, float] = {}
     for name, s in scores.items():
         figures = (s.success, *s.interval, s.wins, s.draws, s.losses, s.length, s.distinct)
@@ -208,7 +214,7 @@ def flat(scores: dict[str, Score]) -> dict[str, float]:
 
 
 def sample_game(game: Any, first: Player, second: Player, rng: np.random.Generator) -> str:
-    """A match as text: the moves by their labels, the result, and the final board."""
-    moves, board = play(first, second, game.board, rng)
+    """A match as text: the labels of the moves, the result, and the final board."""
+    moves, board = play_match(first, second, game.board, rng)
     result = {1: "the first player wins", -1: "the second player wins", 0: "a draw"}[board.winner()]
     return f"{''.join(game.labels[move] for move in moves)}: {result} after {board.ply} plies\n{game.text(board)}"

@@ -1,1 +1,1 @@
-"""What the network sees of a board: a fixed number of table rows, some of which may coincide."""
+"""Features: what the network sees of a board, a fixed number of table rows, some of which may coincide."""

@@ -1,17 +1,17 @@
-"""N-tuples: each tuple of cells reads its cell states as one number and looks its value up in a table of its own.
+"""N-tuples: each tuple of cells reads its cell states as one number, which indexes a table of its own.
 
-For a tuple of cells ``a`` the row is k = sum_j s[a_j] P^j (Bagheri et al. 2015, eq. 1), P being the number of cell
-states. Every tuple is read in each symmetric image of the board with the same table, so a board has
-``len(tuples) * symmetries`` indices; where two images read the same row the index stands twice, which means x = 2.
+For a tuple of cells ``a``, the row is k = sum_j s[a_j] P^j (Bagheri et al. 2015, eq. 1), where P is the number of cell
+states. A tuple reads every symmetric image of the board with the same table, so a board has
+``len(tuples) * symmetries`` indices; if two images read the same row, the index occurs twice, which means x = 2.
 
-Since a row is a sum over cells it is a sum over the parts of the board too, and all that a part shows is its code. So
+A row is a sum over cells, hence also a sum over the parts of the board, and a part is determined by its code:
 
     row(board) = sum over parts of  table[part, code(part)]
 
-and a move, which changes one part, adds the difference of two table lines: no work per cell anywhere.
-Of the P^n rows of a tuple only few can occur (in Connect-4 8 %: no stone floats). Numbering, per part, only what can
-occur gives a **compact** number in the same additive form; compiled code works on a compact copy of the weights that
-fits the processor's caches (measured: 1.6 times as many games per second as on the full tables).
+A move changes one part, so it adds the difference of two table lines; there is no work per cell anywhere.
+Few of a tuple's P^n rows can occur (8 % in Connect-4: no stone floats). Numbering only those, part by part, gives
+**compact** rows in the same additive form. Compiled code works on a compact copy of the weights, which fits in the
+processor's caches (measured: 1.6 times the games per second of the full tables).
 """
 
 import os
@@ -30,14 +30,14 @@ Tuples = Sequence[Sequence[int]]
 
 @value
 class CompactNTuples(NamedTuple):
-    """The compiled side of ``NTuples``: compact rows of boards, counted within the tables of the player to move.
+    """The compiled side of ``NTuples``: compact rows of boards, relative to the tables of the player to move.
 
     Attributes:
-        lines: ``[n_parts, n_codes, n_features]`` int32, what each part adds for each of its codes.
-        steps: the same shape, how the rows change by the move that gives a part its code.
+        lines: ``[n_parts, n_codes, n_features]`` int32, what each code of each part adds to the rows.
+        steps: the same shape, how the move that gives a part its code changes the rows.
         images: number of symmetric images; the features are those of the first image, then of the second, and so on.
-        table_size: compact rows of one table set.
-        second: where the tables of the second player begin (0: both players use the same).
+        table_size: compact rows in one set of tables.
+        second: first row of the second player's tables (0: both players share one set).
     """
 
     lines: npt.NDArray[np.int32]
@@ -76,7 +76,7 @@ class NTuples:
 
     Args:
         game: the game, see ``rlgames.games.game.Game``.
-        tuples: lists of cells, or a text file with one tuple per line (``#`` begins a comment); None draws random
+        tuples: lists of cells, or a text file with one tuple per line (``#`` starts a comment); None draws random
             walks.
         count, length, seed: number, length and random seed of the walks.
         states: number of cell states P.
@@ -85,12 +85,12 @@ class NTuples:
 
     Attributes:
         tuples: the cells of every tuple.
-        size: number of table rows, sum of P^n over tuples, times two with a table per player.
-        n_features: number of indices of a board.
-        n_moves: most moves that a board of the game can have.
+        size: number of table rows: the sum of P^n over tuples, doubled with a table per player.
+        n_features: number of indices per board.
+        n_moves: the most moves that a board can have.
         capacity: the most rows that a game can touch.
         compact: the compiled side.
-        rows: ``[compact rows]`` int64, the row of every compact row.
+        rows: ``[compact rows]`` int64, the table row of each compact row.
 
     Raises:
         ValueError: for tuples that leave the board or repeat a cell, walks that cannot be made, an unreadable file, or
@@ -108,15 +108,21 @@ class NTuples:
         symmetric: bool = True,
         table_per_player: bool = True,
     ) -> None:
+        sets = 2 if table_per_player else 1
+        self._states = game.states(states)
         if tuples is None:
+            check_walks(game.grid.size, count, length)
+            self._check_room(game, count, length, states**length, sets * count * states**length)
             tuples = random_walks(game.grid, count, length, np.random.default_rng(seed))
         elif isinstance(tuples, str):
             tuples = read_tuples(tuples)
         if not all(isinstance(cells, Sequence) and all(type(cell) is int for cell in cells) for cells in tuples):
             raise ValueError(f"features.tuples is {tuples!r}; it must be a list of lists of cell numbers")
         self.tuples = [list(cells) for cells in tuples]
-        self._states = game.states(states)
-        self._check(game.n_cells, states, 2 if table_per_player else 1)
+        self._check(game.n_cells)
+        rows = sets * sum(states ** len(cells) for cells in self.tuples)
+        longest = max(map(len, self.tuples))
+        self._check_room(game, len(self.tuples), longest, states**longest, rows)
         self._symmetries = np.array(game.symmetries if symmetric else game.symmetries[:1])
         self._two = table_per_player
         self.n_features = len(self.tuples) * len(self._symmetries)
@@ -124,17 +130,17 @@ class NTuples:
         self.capacity = self.n_features * game.n_cells
         self._lines = np.zeros((game.n_parts, game.n_codes, self.n_features), np.int64)
         compact = np.zeros_like(self._lines)
-        rows, first_row, first_compact = [], 0, 0
+        numbered, first_row, first_compact = [], 0, 0
         for t, cells in enumerate(self.tuples):
             tuple_rows = self._number(t, cells, states, compact)
             self._lines[0, :, t :: len(self.tuples)] += first_row
             compact[0, :, t :: len(self.tuples)] += first_compact
-            rows.append(first_row + tuple_rows)
+            numbered.append(first_row + tuple_rows)
             first_row += states ** len(cells)
             first_compact += len(tuple_rows)
         self.table_size = first_row
         self.size = first_row * (2 if table_per_player else 1)
-        table = np.concatenate(rows)
+        table = np.concatenate(numbered)
         self.rows = np.concatenate([table, table + first_row]) if table_per_player else table
         self.compact = CompactNTuples(
             compact.astype(np.int32),
@@ -145,17 +151,17 @@ class NTuples:
         )
 
     def indices(self, board: Any) -> npt.NDArray[np.int64]:
-        """Table rows of ``board``; ``[n_features]``, a row that stands k times has x = k."""
+        """Table rows of ``board``; ``[n_features]``, a row that occurs k times has x = k."""
         codes = [board.code(part) for part in range(len(self._lines))]
         rows: npt.NDArray[np.int64] = self._lines[range(len(codes)), codes].sum(0)
         return rows + self.table_size if self._two and board.player() < 0 else rows
 
     def tensors(self, device: Any) -> TensorNTuples:
-        """The same for many boards at once, on a torch device; rows are compact there."""
+        """The same features for many boards at once, as compact rows on a torch device."""
         return TensorNTuples(self.compact, device)
 
     def _number(self, t: int, cells: list[int], states: int, compact: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Fill in what tuple ``t`` reads of every part; return the row of each of its compact rows."""
+        """Fill in what tuple ``t`` reads from every part; return the table row of each of its compact rows."""
         per_part = self._states.shape[2]
         rows, stride = np.zeros(1, np.int64), 1
         for group in sorted({cell // per_part for cell in cells}):
@@ -176,7 +182,7 @@ class NTuples:
             stride *= len(occurring)
         return rows
 
-    def _check(self, n_cells: int, states: int, sets: int) -> None:
+    def _check(self, n_cells: int) -> None:
         if not self.tuples:
             raise ValueError("features.tuples is empty; at least one tuple is needed")
         for cells in self.tuples:
@@ -187,20 +193,22 @@ class NTuples:
                 raise ValueError(f"features.tuples: tuple {cells} leaves the board; cells are 0 to {n_cells - 1}")
             if len(set(cells)) < len(cells):
                 raise ValueError(f"features.tuples: tuple {cells} names a cell twice")
-        total = sets * sum(states ** len(cells) for cells in self.tuples)
-        longest = max(self.tuples, key=len)
-        gigabytes, available = 4 * total / 2**30, _memory() / 2**30
+
+    @staticmethod
+    def _check_room(game: Any, count: int, longest: int, most: int, rows: int) -> None:
+        weights, available = 4 * rows / 2**30, _memory() / 2**30
+        codes = 24 * count * len(game.symmetries) * game.n_parts * game.n_codes / 2**30  # as 64 and 32 bits, twice
         # The largest rules keep three numbers of state per weight.
-        if 4 * gigabytes > available or total >= 2**31:
+        if 4 * weights + codes > available or rows >= 2**31:
             raise ValueError(
-                f"features: tables for tuples like {longest} ({len(longest)} cells, {states ** len(longest):,} rows) "
-                f"need {gigabytes:,.1f} GiB of weights and up to three times that for the optimizer; this machine has "
-                f"{available:.1f} GiB and a table at most 2^31 rows"
+                f"features: tables for {count:,} tuples ({longest} cells, {most:,} rows) need {weights:,.1f} GiB of "
+                f"weights, up to three times that for the optimizer, and {codes:,.1f} GiB to find their rows; this "
+                f"machine has {available:.1f} GiB and a table at most 2^31 rows"
             )
 
 
 def _memory() -> int:
-    """Physical memory in bytes (8 GiB where the system does not say)."""
+    """Physical memory in bytes (8 GiB if the system does not tell)."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
@@ -208,10 +216,10 @@ def _memory() -> int:
 
 
 def read_tuples(path: str) -> list[list[int]]:
-    """Tuples from a text file: one per line, cells separated by blanks or commas, ``#`` begins a comment.
+    """Read tuples from a text file: one per line, cells separated by blanks or commas; ``#`` starts a comment.
 
     Raises:
-        ValueError: if the file cannot be read, holds no tuple, or a line holds something else than numbers.
+        ValueError: if the file cannot be read, has no tuples, or has a line with anything but cell numbers.
     """
     file = Path(path)
     if not file.is_file():
@@ -221,32 +229,31 @@ def read_tuples(path: str) -> list[list[int]]:
         words = line.split("#")[0].replace(",", " ").split()
         if words:
             if not all(word.isdecimal() for word in words):
-                raise ValueError(f"features.tuples: {file}, line {number}: {line.strip()!r} is no list of cell numbers")
+                raise ValueError(
+                    f"features.tuples: {file}, line {number}: {line.strip()!r} is not a list of cell numbers"
+                )
             tuples.append([int(word) for word in words])
     if not tuples:
-        raise ValueError(f"features.tuples: {file} holds no tuple")
+        raise ValueError(f"features.tuples: {file} contains no tuples")
     return tuples
 
 
 def random_walks(grid: npt.NDArray[np.int64], count: int, length: int, rng: np.random.Generator) -> list[list[int]]:
-    """Draw different random walks over the 8-neighbourhood that visit no cell twice (Thill et al. 2012).
+    """Draw distinct random walks over the 8-neighbourhood that visit no cell twice (Thill et al. 2012).
 
     Args:
         grid: cell numbers, ``[rows, columns]``.
         count: number of walks.
-        length: cells of a walk.
+        length: cells per walk.
         rng: source of randomness.
 
     Returns:
         The cells of each walk in ascending order.
 
     Raises:
-        ValueError: if there are not so many walks or none so long.
+        ValueError: if ``length`` or ``count`` is out of range, or too few distinct walks are found.
     """
-    if not (isinstance(length, int) and 1 <= length <= grid.size):
-        raise ValueError(f"features.length is {length}; a tuple has 1 to {grid.size} cells")
-    if not (isinstance(count, int) and count >= 1):
-        raise ValueError(f"features.count is {count}; at least 1 tuple is needed")
+    check_walks(grid.size, count, length)
     walks: dict[tuple[int, ...], None] = {}
     failures = 0
     while len(walks) < count:
@@ -261,8 +268,20 @@ def random_walks(grid: npt.NDArray[np.int64], count: int, length: int, rng: np.r
     return [list(walk) for walk in walks]
 
 
+def check_walks(cells: int, count: int, length: int) -> None:
+    """Refuse what is no number of walks, or no length of one on so many ``cells``.
+
+    Raises:
+        ValueError: naming the key.
+    """
+    if not (isinstance(length, int) and 1 <= length <= cells):
+        raise ValueError(f"features.length is {length}; a tuple has 1 to {cells} cells")
+    if not (isinstance(count, int) and count >= 1):
+        raise ValueError(f"features.count is {count}; at least 1 tuple is needed")
+
+
 def _walk(grid: npt.NDArray[np.int64], length: int, rng: np.random.Generator) -> list[int] | None:
-    """One walk, or None if it ran into a dead end."""
+    """One walk, or None if it hits a dead end."""
     rows, columns = grid.shape
     place = (int(rng.integers(rows)), int(rng.integers(columns)))
     walk = [place]

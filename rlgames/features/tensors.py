@@ -1,26 +1,26 @@
-"""N-tuples of many boards at once, on any device: the additive tables of ``CompactNTuples`` as tensors."""
+"""N-tuples for many boards at once, on any device: the additive tables of ``CompactNTuples`` as tensors."""
 
 from typing import Any
 
 import torch
 from torch import Tensor
 
-# Boards whose afterstates are looked up at a time: on a processor what the caches hold (measured on one with 512 KiB in
-# the second level: 128 to 512 boards differ by 10 %), elsewhere what keeps memory bounded.
+# Boards whose afterstates are looked up at a time: on a CPU as many as fit in its caches (measured with 512 KiB of L2:
+# 128 to 512 boards differ by 10 %), elsewhere as many as keep memory bounded.
 SLICE = {"cpu": 256}
 OTHER_SLICE = 16384
 
 
 class TensorNTuples:
-    """Compact rows of boards and of the boards after each of their moves.
+    """Compact rows of boards and of their afterstates.
 
     Args:
         compact: the tables, ``CompactNTuples``.
-        device: where.
+        device: where the tensors live.
 
     Attributes:
-        n_features: number of rows of a board.
-        slice: boards that are looked up at a time.
+        n_features: number of rows per board.
+        slice: number of boards that are looked up at a time.
     """
 
     def __init__(self, compact: Any, device: torch.device) -> None:
@@ -34,7 +34,7 @@ class TensorNTuples:
         self._buffers: dict[str, Tensor] = {}
 
     def rows(self, boards: Any) -> Tensor:
-        """Rows within the tables of the player to move; int32 ``[n, n_features]``."""
+        """Rows relative to the tables of the player to move; int32 ``[n, n_features]``."""
         line: Tensor = self._part * self.n_codes + boards.code(self._part)
         rows = self._lines.new_empty(line.shape[1], self.n_features)
         for some in self._slices(len(rows)):
@@ -49,14 +49,14 @@ class TensorNTuples:
         return begin.int()
 
     def sums(self, weights: Tensor, boards: Any, rows: Tensor, moves: Tensor, legal: Tensor) -> Tensor:
-        """Sums of weights after each move, ``[k, n]``; of moves that are not legal, some number.
+        """Sums of weights after each move, ``[k, n]``; arbitrary for illegal moves.
 
         Args:
             weights: ``[compact rows]``.
             boards: many boards.
-            rows: theirs, as ``rows`` says.
+            rows: their rows, as ``rows`` returns them.
             moves: ``[k, n]``.
-            legal: whether each of them is.
+            legal: whether each move is legal, ``[k, n]``.
         """
         k, n = moves.shape
         step = moves * self.n_codes + boards.play(moves).code(moves)
@@ -73,10 +73,10 @@ class TensorNTuples:
         return sums
 
     def counts(self, rows: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-        """How often each of ``rows`` stands on its board, and 1 where it stands there for the first time, else 0.
+        """How often each of ``rows`` occurs on its board, and 1 at its first occurrence there, else 0.
 
-        Only the rows of one tuple in the images of the board can coincide. Numbers in place of truths, since to
-        multiply by them is much faster than to choose (measured on a processor: 0.03 against 0.6 us per board).
+        Only rows that one tuple reads in different images can coincide. Numbers replace booleans because multiplying
+        is much faster than selecting (measured on a CPU: 0.03 against 0.6 us per board).
         """
         images = rows.view(len(rows), self.images, -1)
         x, first = torch.ones(2, *images.shape, dtype=dtype, device=rows.device)

@@ -1,1 +1,1 @@
-"""Rules of games: each file has a board as a value with compiled methods, and a class that describes it."""
+"""Game rules: each file has a board, a value with compiled methods, and a class that describes it."""

@@ -1,6 +1,6 @@
-"""Connect-4: seven columns, six rows, four stones in a line win.
+"""Connect-4: seven columns, six rows; four in a row wins.
 
-Cells count from the bottom left, column by column (``cell = 6 * column + row``)::
+Cells are numbered from the bottom left, column by column (``cell = 6 * column + row``)::
 
     5 11 17 23 29 35 41
     4 10 16 22 28 34 40
@@ -9,8 +9,8 @@ Cells count from the bottom left, column by column (``cell = 6 * column + row``)
     1  7 13 19 25 31 37
     0  6 12 18 24 30 36
 
-Bits count the same way with a seventh, always empty row (``bit = 7 * column + row``), so that lines cannot wrap round.
-A move is a column, 0 to 6 from the left; in text the columns are called 1 to 7 ("4435").
+Bits count the same way, with a seventh row that is always empty (``bit = 7 * column + row``), so lines cannot wrap
+around. A move is a column, 0 to 6 from the left; in text, columns are numbered 1 to 7 ("4435").
 """
 
 import functools
@@ -28,8 +28,7 @@ COLUMNS, ROWS = 7, 6
 BOTTOM = sum(1 << 7 * column for column in range(COLUMNS))  # the lowest cell of every column
 COLUMN = (1 << ROWS) - 1  # the six cells of column 0
 
-# Number of the 69 four-cell lines through each cell, and through the free cell of a column by its code (0: column
-# full).
+# How many of the 69 four-cell lines pass through each cell, and through a column's free cell, by its code (0: full).
 CELL_LINES = np.array([[3, 4, 5, 5, 4, 3], [4, 6, 8, 8, 6, 4], [5, 8, 11, 11, 8, 5], [7, 10, 13, 13, 10, 7]])[
     [0, 1, 2, 3, 2, 1, 0]
 ]
@@ -40,7 +39,7 @@ FREE_LINES = np.array(
 
 @compilable
 def has_four(stones: int) -> bool:
-    """Whether the bitboard ``stones`` holds four in a line (vertical, horizontal, both diagonals)."""
+    """Whether the bitboard ``stones`` has four in a row (vertically, horizontally or diagonally)."""
     pairs = stones & (stones >> 1)
     if pairs & (pairs >> 2):
         return True
@@ -56,14 +55,14 @@ def has_four(stones: int) -> bool:
 
 @value
 class Board(NamedTuple):
-    """A position: the stones of the first and of the second player as bitboards, and the number of stones."""
+    """A position: the stones of the first and the second player as bitboards, and the number of stones."""
 
     first: int = 0
     second: int = 0
     ply: int = 0
 
     def __str__(self) -> str:
-        """The board as text, see ``Connect4.text``."""
+        """The board as text; see ``Connect4.text``."""
         return Connect4().text(self)
 
     def _repr_svg_(self) -> str:
@@ -75,7 +74,7 @@ class Board(NamedTuple):
         return 1 - 2 * (self.ply & 1)
 
     def winner(self) -> int:
-        """+1 or -1 for the player who has four in a line, else 0. Only the player who moved last can have it."""
+        """+1 or -1 for the player with four in a row, else 0. Only the player who moved last can have one."""
         if self.ply & 1:
             return 1 if has_four(self.first) else 0
         return -1 if has_four(self.second) else 0
@@ -85,16 +84,16 @@ class Board(NamedTuple):
         return self.ply == ROWS * COLUMNS or self.winner() != 0
 
     def legal(self, move: int) -> bool:
-        """Whether column ``move`` has room; says nothing about a game that is over."""
+        """Whether column ``move`` has room; does not check whether the game is over."""
         return ((self.first | self.second) >> (7 * move + ROWS - 1)) & 1 == 0
 
     def moves(self) -> npt.NDArray[np.int64]:
-        """Columns with room, first those whose free cell lies on most lines, then from the left; none at the end."""
+        """Columns with room, most lines through the free cell first, then from the left; none when the game is over."""
         moves = np.empty(COLUMNS, np.int64)
         return moves[: self.list_moves(moves)]
 
     def list_moves(self, moves: npt.NDArray[np.int64]) -> int:
-        """Write ``moves()`` into an array; how many there are."""
+        """Write ``moves()`` into an array; return their number."""
         count = 0
         if not self.over():
             for move in range(COLUMNS):
@@ -109,7 +108,7 @@ class Board(NamedTuple):
         return count
 
     def play(self, move: int) -> "Board":
-        """The position after a stone in column ``move``, which must have room."""
+        """The position after a stone is dropped into column ``move``, which must have room."""
         stone = ((self.first | self.second) + (1 << (7 * move))) & (COLUMN << (7 * move))
         if self.ply & 1:
             return Board(self.first, self.second | stone, self.ply + 1)
@@ -123,9 +122,9 @@ class Board(NamedTuple):
 
 @functools.cache
 def move_keys(device: torch.device) -> tuple[Tensor, Tensor]:
-    """The columns, ``[7, 1]``, and for each of them and each code what sorts moves, ``[7 * 128]``.
+    """The columns, ``[7, 1]``, and the sort key of a move by column and code, ``[7 * 128]``.
 
-    That is 8 times the lines through the free cell, and more the further left; below 8 where the column is full.
+    The key is 8 times the lines through the free cell, plus 6 for column 0 down to 0 for column 6; below 8: full.
     """
     columns = np.arange(COLUMNS)[:, None]
     keys = 8 * FREE_LINES + columns[::-1]
@@ -133,7 +132,7 @@ def move_keys(device: torch.device) -> tuple[Tensor, Tensor]:
 
 
 def fours(stones: Tensor) -> Tensor:
-    """``has_four`` of many bitboards."""
+    """``has_four`` for many bitboards."""
     lines = torch.zeros_like(stones)
     for step in (1, 7, 6, 8):
         pairs = stones & stones >> step
@@ -142,7 +141,7 @@ def fours(stones: Tensor) -> Tensor:
 
 
 class Boards(NamedTuple):
-    """Many positions, see ``TensorBoards``."""
+    """Many positions; see ``TensorBoards``."""
 
     first: Tensor
     second: Tensor
@@ -150,7 +149,7 @@ class Boards(NamedTuple):
 
     def player(self) -> Tensor:
         """See ``TensorBoards``."""
-        player: Tensor = Board.player(self)  # type: ignore[arg-type, assignment] # operators are those of numbers
+        player: Tensor = Board.player(self)  # type: ignore[arg-type, assignment] # operators work as on numbers
         return player
 
     def code(self, part: Tensor) -> Tensor:
@@ -184,7 +183,7 @@ class Boards(NamedTuple):
 
 
 class Connect4(Game[Board]):
-    """The rules of Connect-4 (7 columns, 6 rows) and what features need to know of its board."""
+    """The rules of Connect-4 (7 columns, 6 rows) and what features need to know about its board."""
 
     name = "connect4"
     board = Board()
@@ -202,13 +201,13 @@ class Connect4(Game[Board]):
     boards = Boards
 
     def states(self, n_states: int) -> npt.NDArray[np.int8]:
-        """Cell states of every column code: 0 empty, 1 first, 2 second player; with 4 states 3 is the next free cell.
+        """Cell states of every column code: 0 empty, 1 first, 2 second player; with 4 states, 3 is the next free cell.
 
         Args:
             n_states: 3 or 4 (Bagheri et al. 2015, section 3.2).
 
         Returns:
-            ``[7, 128, 6]``; -1 throughout for code 0, which no column has.
+            ``[7, 128, 6]``; all -1 for code 0, which does not occur.
         """
         if n_states not in (3, 4):
             raise ValueError(f"features.states is {n_states}; Connect-4 cells have 3 or 4 states")
@@ -221,7 +220,7 @@ class Connect4(Game[Board]):
         return np.broadcast_to(states, (COLUMNS, self.n_codes, ROWS))
 
     def text(self, board: Board) -> str:
-        """The board as people draw it: ``X`` first player, ``O`` second player, column numbers below."""
+        """The board as people draw it: ``X`` first player, ``O`` second player, with column numbers below."""
         rows = [" ".join(".XO"[cell] for cell in row) for row in self.cells(board)]
         return "\n".join([*rows, " ".join(self.labels)])
 

@@ -1,4 +1,4 @@
-"""Boards as pictures, for notebooks and dashboards: a picture is a list of shapes, in pixels from the top left."""
+"""Boards as pictures, for notebooks and dashboards: lists of shapes, placed in pixels from the top left."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 CELL = 40  # pixels
 FIRST, SECOND, FREE, BOARD, INK, MARK = "#f5c518", "#d43d2a", "#ffffff", "#2b5fb8", "#888888", "#e83e8c"
-GOOD, BAD = (46, 160, 67), (212, 61, 42)  # red, green and blue of a won and of a lost move
+GOOD, BAD = (46, 160, 67), (212, 61, 42)  # RGB of a won and of a lost move
 
 
 class Rect(NamedTuple):
-    """A filled rectangle with round corners."""
+    """A filled rectangle with rounded corners."""
 
     x: float
     y: float
@@ -23,7 +23,7 @@ class Rect(NamedTuple):
     radius: float = 0
 
     def moved(self, x: float, y: float) -> "Rect":
-        """The same, further to the right and down."""
+        """The same, shifted right by ``x`` and down by ``y``."""
         return self._replace(x=self.x + x, y=self.y + y)
 
     def svg(self) -> str:
@@ -33,7 +33,7 @@ class Rect(NamedTuple):
 
 
 class Circle(NamedTuple):
-    """A circle, filled or drawn with a line of some width."""
+    """A circle, filled or outlined."""
 
     x: float
     y: float
@@ -43,7 +43,7 @@ class Circle(NamedTuple):
     width: float = 0
 
     def moved(self, x: float, y: float) -> "Circle":
-        """The same, further to the right and down."""
+        """The same, shifted right by ``x`` and down by ``y``."""
         return self._replace(x=self.x + x, y=self.y + y)
 
     def svg(self) -> str:
@@ -63,7 +63,7 @@ class Line(NamedTuple):
     width: float = 1
 
     def moved(self, x: float, y: float) -> "Line":
-        """The same, further to the right and down."""
+        """The same, shifted right by ``x`` and down by ``y``."""
         return self._replace(x=self.x + x, y=self.y + y, x2=self.x2 + x, y2=self.y2 + y)
 
     def svg(self) -> str:
@@ -73,7 +73,7 @@ class Line(NamedTuple):
 
 
 class Text(NamedTuple):
-    """Text, its middle at a point."""
+    """Text centred on a point."""
 
     x: float
     y: float
@@ -82,7 +82,7 @@ class Text(NamedTuple):
     fill: str = INK
 
     def moved(self, x: float, y: float) -> "Text":
-        """The same, further to the right and down."""
+        """The same, shifted right by ``x`` and down by ``y``."""
         return self._replace(x=self.x + x, y=self.y + y)
 
     def svg(self) -> str:
@@ -95,7 +95,7 @@ Shape = Rect | Circle | Line | Text
 
 
 class Picture(NamedTuple):
-    """Shapes on a transparent ground of ``width`` times ``height`` pixels; notebooks show it as it is."""
+    """Shapes on a transparent background of ``width`` by ``height`` pixels; notebooks display it directly."""
 
     width: float
     height: float
@@ -111,7 +111,7 @@ class Picture(NamedTuple):
 
 
 def row(pictures: Iterable[Picture], titles: Iterable[str] = (), gap: float = CELL / 2) -> Picture:
-    """``pictures`` side by side, with ``titles`` above them, as far as there are some."""
+    """``pictures`` side by side, each below its title if ``titles`` has one."""
     pictures, titles = list(pictures), list(titles)
     top = CELL * 0.6 if titles else 0.0
     shapes: list[Shape] = []
@@ -129,7 +129,7 @@ def discs(cells: npt.NDArray[np.int8], labels: str, values: Mapping[int, float] 
     Args:
         cells: ``[rows, columns]``, top row first: 0 free, 1 first, 2 second player.
         labels: one character per column.
-        values: of moves, from -1 (lost) to +1 (won), by column; shown under the labels.
+        values: move values, from -1 (lost) to +1 (won), by column; shown below the labels.
     """
     rows, columns = cells.shape
     shapes: list[Shape] = [Rect(0, 0, CELL * columns, CELL * rows, BOARD, 6)]
@@ -143,12 +143,12 @@ def discs(cells: npt.NDArray[np.int8], labels: str, values: Mapping[int, float] 
 
 
 def marks(cells: npt.NDArray[np.int8], labels: str, values: Mapping[int, float] | None = None) -> Picture:
-    """Crosses and noughts on a ruled board, the labels of free cells inside.
+    """Crosses and noughts on a ruled board, with labels in the free cells.
 
     Args:
         cells: ``[rows, columns]``, top row first: 0 free, 1 first (cross), 2 second player (nought).
         labels: one character per cell, row by row.
-        values: of moves, from -1 (lost) to +1 (won), by cell; shown in place of the labels.
+        values: move values, from -1 (lost) to +1 (won), by cell; shown in place of the labels.
     """
     rows, columns = cells.shape
     shapes: list[Shape] = []
@@ -175,7 +175,7 @@ def marked(picture: Picture, cells: Iterable[tuple[int, int]]) -> Picture:
 
 
 def _value(x: float, y: float, height: float, value: float) -> list[Shape]:
-    """The value of a move on a ground that is the greener the better, and the redder the worse, it is."""
+    """The value of a move on a coloured background: the better, the greener; the worse, the redder."""
     strength = min(1.0, abs(value))
     shade = (round(255 + strength * (c - 255)) for c in (GOOD if value > 0 else BAD))
     ground = Rect(x + 1, y + 1, CELL - 2, height - 2, "#{:02x}{:02x}{:02x}".format(*shade), 3)

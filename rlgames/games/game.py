@@ -1,4 +1,4 @@
-"""What a game must offer: a board as a value with compiled methods, and a class that describes it to all others."""
+"""What a game must provide: a board, which is a value with compiled methods, and a class that describes it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -13,10 +13,10 @@ from rlgames.games.drawing import Picture, discs, marked, marks
 
 
 class BoardValue(Protocol):
-    """A position as a NamedTuple of integers, marked with ``rlgames.compiled.value``: methods return new values.
+    """A position: a NamedTuple of integers, decorated with ``rlgames.compiled.value``; methods return new values.
 
-    The board consists of parts (the columns of Connect-4, the cells of tic-tac-toe). A move changes one part only, the
-    one with its own number; ``code(part)`` says in a small integer all that can be seen of a part.
+    The board consists of parts (the columns of Connect-4, the cells of tic-tac-toe). A move changes only the part with
+    its own number; ``code(part)`` encodes everything visible in a part as a small integer.
     """
 
     def player(self) -> int:
@@ -29,16 +29,16 @@ class BoardValue(Protocol):
         """Whether the game has ended."""
 
     def list_moves(self, moves: npt.NDArray[np.int64]) -> int:
-        """Write the legal moves into ``moves``, the preferred among equals first; how many, 0 when the game is over."""
+        """Write the legal moves into ``moves``, in tie-break order; return their number, 0 when the game is over."""
 
     def moves(self) -> npt.NDArray[np.int64]:
-        """The legal moves as ``list_moves`` has them; the hot loop spares itself this memory."""
+        """The legal moves as ``list_moves`` writes them, in new memory; the hot loop does without."""
 
     def play(self, move: int) -> Self:
         """The position after the legal move ``move``."""
 
     def code(self, part: int) -> int:
-        """What can be seen of part ``part``, from 0 to the game's ``n_codes`` - 1."""
+        """What is visible in part ``part``, from 0 to the game's ``n_codes`` - 1."""
 
     @property
     def ply(self) -> int:
@@ -48,46 +48,46 @@ class BoardValue(Protocol):
 class TensorBoards(Protocol):
     """Many positions at once, for ``engine=batched``: the fields of the board as int64 tensors ``[n]``.
 
-    No position is over; whoever plays a move that ends a game puts another board in its place. ``player`` and ``code``
-    are usually the board's own, since operators mean the same for numbers and tensors.
+    No position is over: the caller replaces a board when a move ends its game. ``player`` and ``code`` are usually the
+    board's own, since operators mean the same for numbers and tensors.
     """
 
     def player(self) -> Tensor:
         """+1 or -1 for the player to move; ``[n]``."""
 
     def code(self, part: Tensor) -> Tensor:
-        """What can be seen of the parts ``part`` (``[k, 1]``, or ``[k, n]`` for parts that differ); ``[k, n]``."""
+        """What is visible in the parts ``part`` (``[k, 1]``, or ``[k, n]`` if they differ by board); ``[k, n]``."""
 
     def moves(self) -> tuple[Tensor, Tensor]:
-        """All moves, the legal ones first and in the order of preference, and whether each is; ``[n_moves, n]``."""
+        """All moves, the legal ones first in tie-break order, and whether each is legal; ``[n_moves, n]``."""
 
     def wins(self, moves: Tensor) -> Tensor:
-        """Whether the legal ``moves`` win at once (of others nothing is said); ``[k, n]``."""
+        """Whether the legal ``moves`` win at once, undefined for illegal ones; ``[k, n]``."""
 
     def last(self) -> Tensor:
-        """Whether the next move is the last whatever it is; ``[n]``."""
+        """Whether the next move ends the game, whichever it is; ``[n]``."""
 
     def play(self, move: Tensor) -> Self:
-        """The positions after the legal moves ``move``, ``[n]`` or ``[k, n]``; others leave a part as it was."""
+        """The positions after the legal moves ``move``, ``[n]`` or ``[k, n]``; illegal ones leave parts unchanged."""
 
 
 B = TypeVar("B", bound=BoardValue)
 
 
 class Game(ABC, Generic[B]):
-    """A game for two players who take turns, with complete information; the first player's win counts +1.
+    """A game of perfect information for two players who take turns; a win of the first player counts +1.
 
     Attributes:
         name: as on the command line.
         board: the start position.
-        n_moves: moves are the integers below it.
+        n_moves: moves are the integers from 0 to ``n_moves`` - 1.
         n_parts, n_codes, n_cells: sizes of the board; cells are numbered part by part.
-        previous: for every code of a part its code before its last move (itself if there was none); ``[n_codes]``.
+        previous: for each code of a part, its code before the last move there (itself if none); ``[n_codes]``.
         symmetries: permutations of the cells that leave the game unchanged, the identity first. Cells of one part stay
             together in one part.
-        grid: cells as people see them, ``[rows, columns]``, top row first.
-        labels: one character per move, for people.
-        boards: many boards as tensors, a NamedTuple as ``TensorBoards`` says; None: no ``engine=batched``.
+        grid: cells as displayed, ``[rows, columns]``, top row first.
+        labels: one character per move, for display.
+        boards: a NamedTuple that implements ``TensorBoards``; None: ``engine=batched`` is not supported.
     """
 
     name: ClassVar[str]
@@ -104,10 +104,10 @@ class Game(ABC, Generic[B]):
 
     @abstractmethod
     def states(self, n_states: int) -> npt.NDArray[np.int8]:
-        """Cell states of every part by its code, -1 if it cannot be; ``[n_parts, n_codes, n_cells / n_parts]``."""
+        """Cell states of each part by code, -1 for impossible codes; ``[n_parts, n_codes, n_cells / n_parts]``."""
 
     def cells(self, board: B) -> npt.NDArray[np.int8]:
-        """Stones as people see them, top row first: 0 empty, 1 first, 2 second player; ``[rows, columns]``."""
+        """Stones as displayed, top row first: 0 empty, 1 first, 2 second player; ``[rows, columns]``."""
         codes = [board.code(part) for part in range(self.n_parts)]
         return self.states(3)[range(self.n_parts), codes].ravel()[self.grid]
 
@@ -124,15 +124,15 @@ class Game(ABC, Generic[B]):
 
         Args:
             board: the position.
-            values: of moves, from -1 (lost) to +1 (won) for the player to move.
-            cells: to mark, such as those of an n-tuple.
+            values: move values, from -1 (lost) to +1 (won) for the player to move.
+            cells: cells to mark, such as those of an n-tuple.
         """
         draw = marks if self.n_moves == self.n_cells else discs
         places = (np.argwhere(self.grid == cell)[0] for cell in cells)
         return marked(draw(self.cells(board), self.labels, values), [(int(row), int(column)) for row, column in places])
 
     def play(self, moves: str | Iterable[int], board: B | None = None) -> B:
-        """Play ``moves`` (labels such as "4435", or integers) from ``board`` (the start position).
+        """Play ``moves`` (labels such as "4435", or integers) from ``board`` (default: the start position).
 
         Raises:
             ValueError: for a move that does not exist, is not legal, or comes after the end of the game.
@@ -152,9 +152,9 @@ class Game(ABC, Generic[B]):
         """Moves from their labels.
 
         Raises:
-            ValueError: naming a character that is no label.
+            ValueError: for a character that is not a label, which it names.
         """
         for label in text:
             if label not in self.labels:
-                raise ValueError(f"{label!r} is no move of {self.name}; moves are {' '.join(self.labels)}")
+                raise ValueError(f"{label!r} is not a move of {self.name}; moves are {' '.join(self.labels)}")
         return [self.labels.index(label) for label in text]

@@ -1,6 +1,6 @@
-"""Tic-tac-toe: nine cells, three in a line win.
+"""Tic-tac-toe: nine cells; three in a row wins.
 
-Cells, moves and text labels (one less than the label)::
+Cells, which are also the moves (left), and their labels in text (right)::
 
     0 1 2      1 2 3
     3 4 5      4 5 6
@@ -23,7 +23,7 @@ FULL = (1 << 9) - 1
 
 @compilable
 def has_three(marks: int) -> bool:
-    """Whether the bitboard ``marks`` (bit = cell) holds one of the eight lines."""
+    """Whether the bitboard ``marks`` (bit = cell) contains one of the eight lines."""
     for a, b, c in LINES:
         line = 1 << a | 1 << b | 1 << c
         if marks & line == line:
@@ -33,14 +33,14 @@ def has_three(marks: int) -> bool:
 
 @value
 class Board(NamedTuple):
-    """A position: the marks of the first and of the second player as bitboards, and the number of marks."""
+    """A position: the marks of the first and the second player as bitboards, and the number of marks."""
 
     first: int = 0
     second: int = 0
     ply: int = 0
 
     def __str__(self) -> str:
-        """The board as text, see ``TicTacToe.text``."""
+        """The board as text; see ``TicTacToe.text``."""
         return TicTacToe().text(self)
 
     def _repr_svg_(self) -> str:
@@ -52,7 +52,7 @@ class Board(NamedTuple):
         return 1 - 2 * (self.ply & 1)
 
     def winner(self) -> int:
-        """+1 or -1 for the player who has three in a line, else 0. Only the player who moved last can have it."""
+        """+1 or -1 for the player with three in a row, else 0. Only the player who moved last can have one."""
         if self.ply & 1:
             return 1 if has_three(self.first) else 0
         return -1 if has_three(self.second) else 0
@@ -67,7 +67,7 @@ class Board(NamedTuple):
         return moves[: self.list_moves(moves)]
 
     def list_moves(self, moves: npt.NDArray[np.int64]) -> int:
-        """Write ``moves()`` into an array; how many there are."""
+        """Write ``moves()`` into an array; return their number."""
         count = 0
         if not self.over():
             for cell in range(9):
@@ -77,7 +77,7 @@ class Board(NamedTuple):
         return count
 
     def play(self, move: int) -> "Board":
-        """The position after a mark on the free cell ``move``."""
+        """The position after a mark is placed on the free cell ``move``."""
         if self.ply & 1:
             return Board(self.first, self.second | 1 << move, self.ply + 1)
         return Board(self.first | 1 << move, self.second, self.ply + 1)
@@ -88,7 +88,7 @@ class Board(NamedTuple):
 
 
 class Boards(NamedTuple):
-    """Many positions, see ``TensorBoards``."""
+    """Many positions; see ``TensorBoards``."""
 
     first: Tensor
     second: Tensor
@@ -96,7 +96,7 @@ class Boards(NamedTuple):
 
     def player(self) -> Tensor:
         """See ``TensorBoards``."""
-        player: Tensor = Board.player(self)  # type: ignore[arg-type, assignment] # operators are those of numbers
+        player: Tensor = Board.player(self)  # type: ignore[arg-type, assignment] # operators work as on numbers
         return player
 
     def code(self, part: Tensor) -> Tensor:
@@ -138,7 +138,7 @@ def _symmetries() -> tuple[tuple[int, ...], ...]:
 
 
 class TicTacToe(Game[Board]):
-    """The rules of tic-tac-toe and what features need to know of its board."""
+    """The rules of tic-tac-toe and what features need to know about its board."""
 
     name = "tictactoe"
     board = Board()
@@ -157,6 +157,6 @@ class TicTacToe(Game[Board]):
         return np.broadcast_to(np.arange(3, dtype=np.int8).reshape(1, 3, 1), (9, 3, 1))
 
     def text(self, board: Board) -> str:
-        """The board: ``X`` first player, ``O`` second player, the labels of free cells."""
+        """The board: ``X`` first player, ``O`` second player, labels in the free cells."""
         marks = [self.labels[cell] if not board.code(cell) else " XO"[board.code(cell)] for cell in range(9)]
         return "\n".join(" ".join(marks[row : row + 3]) for row in range(0, 9, 3))

@@ -1,1 +1,1 @@
-"""Learners: episode loops that read like the pseudo-code."""
+"""Learners: episode loops that read like the articles' pseudocode."""

@@ -15,22 +15,22 @@ from rlgames.schedules import Constant, Numbers, Schedule
 class Q:
     """Q-learning: a player's action learns from the situation that the opponent's reply leaves.
 
-    w ← w + α (r + γ max w' - w), where max w' is the highest value of the player's next situation. The reward r is 0 in
-    the midst of the game. At its end max w' is the limit r / (1 - γ), which values would reach if r came for ever.
+    w ← w + α (r + γ max w' - w), where max w' is the highest value of the player's next situation. The reward r is 0
+    during the game. At its end max w' is r / (1 - γ), the limit that values would approach if r came forever.
 
     Moves are drawn with P(a) = exp(w_a / T) / Σ_b exp(w_b / T). The temperature T falls by the same factor after every
     game, from ``temperature_start`` to ``temperature_end``.
 
     Args:
         game: the game, with few enough boards for a table.
-        games: number of games in which the temperature falls to its end; there it stays.
+        games: number of games over which the temperature falls; afterwards it is constant.
         temperature_start, temperature_end: what it falls from and to.
-        alpha: step size, from 0 to 1, per game played.
+        alpha: step size by game number, above 0 and at most 1.
         gamma: discount per move of a player, 0 to 1.
-        limit: False: the end counts r alone.
+        limit: False: the end of a game counts r alone.
         win, draw, loss: the rewards.
         self_play: False: the second player moves at random, and nothing is learned from its moves.
-        symmetric, init, dtype, seed: of the table, see ``rlgames.learners.q_table.QTable``.
+        symmetric, init, dtype, seed: of the table; see ``rlgames.learners.q_table.QTable``.
 
     Attributes:
         network: the table.
@@ -77,20 +77,20 @@ class Q:
         self.network = QTable(game, symmetric, init, dtype, seed)
 
     def temperature(self, games: npt.NDArray[np.int64]) -> Numbers:
-        """T = start (end / start)^(n / S) in each of ``games``, at most S of them."""
+        """T = start (end / start)^(min(n, S) / S) for each n in ``games``, where S is the learner's ``games``."""
         start, end = self.temperatures
         return np.asarray(start * (end / start) ** np.minimum(games / self.games, 1.0), np.float64)
 
     def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, Numbers]:
-        """What the schedules give in ``games``; there is no lr of an optimizer."""
+        """Values of the schedules at ``games``; there is no optimizer, hence no lr."""
         return {"temperature": self.temperature(games), "alpha": self.alpha(games)}
 
     def agent(self, engine: str, network: QTable | None = None, optimizer: None = None) -> TableAgent:
         """The agent that plays and learns with the learner's table; there is no optimizer."""
         return TableAgent(network or self.network, compiled=engine == "fused")
 
-    def play(self, agent: TableAgent, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
-        """Play and learn from ``games`` games, of which ``first_game`` were played before.
+    def train(self, agent: TableAgent, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+        """Play ``games`` games and learn from them.
 
         Args:
             agent: holds the table.
@@ -105,8 +105,8 @@ class Q:
         temperatures, alphas = self.curves(np.arange(first_game, first_game + games)).values()
         if not (np.all(alphas > 0) and np.all(alphas <= 1)):
             raise ValueError(f"learner.alpha gives {alphas[0]} at game {first_game}; it must be above 0 and at most 1")
-        texts = self.game.board, temperatures, alphas, float(self.gamma), self.ends, self.self_play, rng
-        return Episodes(*agent.run(play_games, *texts))
+        args = self.game.board, temperatures, alphas, float(self.gamma), self.ends, self.self_play, rng
+        return Episodes(*agent.run(play_games, *args))
 
     def move_values(self, agent: TableAgent, board: Any) -> npt.NDArray[np.float64]:
         """Q of each legal move, for the player to move."""
@@ -114,7 +114,7 @@ class Q:
         return table.q_values(table.places(board), board.moves())
 
     def look(self, agent: TableAgent, games: int) -> dict[str, float | str]:
-        """What can be told of the first move after ``games`` games: the entropy of its choice in bits, a picture."""
+        """The choice of the first move after ``games`` games: its entropy in bits, and a picture."""
         moves = self.game.board.moves()
         q = self.move_values(agent, self.game.board)
         p = boltzmann(q, float(self.temperature(np.array([max(0, games - 1)]))[0]))
@@ -136,13 +136,13 @@ def play_game(
     self_play: bool,
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float]:
-    """Play one game against itself and learn from it; ``ends`` are the targets of last actions that lost, drew and won.
+    """Play one game of self-play and learn from it; ``ends`` are the targets of last actions that lost, drew and won.
 
     Returns:
         The winner (+1, -1 or 0), plies, updates, and the sum of |td_error|.
     """
     plies, updates, errors = 0, 0, 0.0
-    mine, theirs = -1, -1  # entries of the last action of the player to move and of the other; -1: none to learn
+    mine, theirs = -1, -1  # entries of the last actions of the player to move and of the other; -1: none
     while not board.over():
         moves = board.moves()
         entries = table.places(board)
@@ -159,8 +159,8 @@ def play_game(
         board = board.play(move)
         mine, theirs = theirs, mine
         plies += 1
-    won = board.winner() != 0
-    for entry, target in ((mine, ends[0] if won else ends[1]), (theirs, ends[2] if won else ends[1])):
+    result = board.winner() * board.player()  # of the player who would be to move, whose last action ``mine`` is
+    for entry, target in ((mine, ends[1 + result]), (theirs, ends[1 - result])):
         if entry >= 0:
             errors += abs(table.correct(entry, target, alpha))
             updates += 1
@@ -191,6 +191,6 @@ def play_games(
         errors += error
         first += winner > 0
         second += winner < 0
-        if not np.isfinite(errors):
+        if not errors < np.inf:  # np.isfinite tests x - x == 0, which always holds in reordered compiled sums
             break
     return games, plies, updates, errors, first, second

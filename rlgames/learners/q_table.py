@@ -1,7 +1,7 @@
 """The Q-table: a row for every board, a value for every move; and the agent that plays and learns with it.
 
 The row of a board is its code: the codes of its parts as the digits of one number, part 0 the most significant. In
-tic-tac-toe that is a number of nine digits to the base 3; marks on field 1 and, second player, 5 give 100020000.
+tic-tac-toe it has nine digits in base 3; a first player's mark on field 1 and a second player's on 5 give 100020000.
 """
 
 from collections.abc import Callable
@@ -23,13 +23,13 @@ class QTable(nn.Module):
 
     Args:
         game: a game whose boards fit into a table.
-        symmetric: moves that a symmetry of the board takes to one another share one value.
-        init: values start uniformly distributed in [0, init]; 0 starts from zeros.
+        symmetric: moves that a symmetry of the board maps to each other share one value.
+        init: values start uniform in [0, init]; 0 starts from zeros.
         dtype: ``float32`` or ``float64``.
-        seed: of the initial values.
+        seed: for the initial values.
 
     Attributes:
-        entries: place in the flat table of every move on every board, ``[rows, n_moves]`` int32.
+        entries: index into the flat table of every move on every board, ``[rows, n_moves]`` int32.
 
     Raises:
         ValueError: for a game with too many boards, an unknown dtype or a negative init.
@@ -58,17 +58,17 @@ class QTable(nn.Module):
         """The row of ``board``."""
         return int(self.view().row(board))
 
-    def view(self) -> "Table":
+    def view(self) -> "CompiledTable":
         """The table for compiled code, in the same memory."""
-        return Table(self.embedding.weight.detach().numpy().reshape(-1), self.entries, self.bases)
+        return CompiledTable(self.embedding.weight.detach().numpy().reshape(-1), self.entries, self.bases)
 
     def full(self) -> npt.NDArray[np.floating[Any]]:
-        """Q of every move on every board, shared values written out; ``[rows, n_moves]``."""
+        """Q of every move on every board, shared values repeated; ``[rows, n_moves]``."""
         table = self.view()
         return table.weights[table.entries]
 
     def save_text(self, path: str | Path) -> None:
-        """Write a line for every row: its values, with a blank between.
+        """Write one line per row: its values, separated by blanks.
 
         Raises:
             OSError: if the file cannot be written.
@@ -77,11 +77,10 @@ class QTable(nn.Module):
         Path(path).write_text("\n".join(lines) + "\n", encoding="ascii")
 
     def load_text(self, path: str | Path) -> None:
-        """Take the values from a file that ``save_text`` wrote; if it is refused, the table stays as it was.
+        """Read the values from a file that ``save_text`` wrote; a refused file leaves the table unchanged.
 
         Raises:
-            ValueError: naming the line, for text that is not as many finite numbers as there are moves; or for another
-                number of lines.
+            ValueError: for a wrong number of lines, or for a line, which it names, without one finite number per move.
             OSError: if the file cannot be read.
         """
         weight = self.embedding.weight.detach()
@@ -107,9 +106,9 @@ def _numbers(line: str, where: str, count: int) -> list[float]:
 
 
 def shared_entries(game: Any, symmetries: Any) -> npt.NDArray[np.int32]:
-    """Place in the flat table of every move on every board: the least to which one of ``symmetries`` takes the pair.
+    """Index into the flat table of every move on every board: the least to which one of ``symmetries`` maps the pair.
 
-    Symmetries other than the identity are for games whose moves and parts are its cells.
+    Symmetries other than the identity need a game whose moves and parts are its cells.
     """
     rows, places = np.arange(game.n_codes**game.n_parts), np.arange(game.n_parts)[::-1]
     digits = rows[:, None] // game.n_codes**places % game.n_codes
@@ -124,13 +123,13 @@ def shared_entries(game: Any, symmetries: Any) -> npt.NDArray[np.int32]:
 
 
 @value
-class Table(NamedTuple):
+class CompiledTable(NamedTuple):
     """The Q-table inside compiled code.
 
     Attributes:
         weights: all values, ``[rows * n_moves]``.
-        entries: place in it of every move on every board, ``[rows, n_moves]``.
-        bases: what a part's code counts in the row, ``[n_parts]``.
+        entries: index into ``weights`` of every move on every board, ``[rows, n_moves]``.
+        bases: factor of each part's code in the row, ``[n_parts]``.
     """
 
     weights: npt.NDArray[np.floating[Any]]
@@ -145,7 +144,7 @@ class Table(NamedTuple):
         return row
 
     def places(self, board: Any) -> npt.NDArray[np.int32]:
-        """Place in ``weights`` of every move on ``board``."""
+        """Index into ``weights`` of every move on ``board``."""
         places: npt.NDArray[np.int32] = self.entries[self.row(board)]
         return places
 
@@ -157,14 +156,14 @@ class Table(NamedTuple):
         return q
 
     def best(self, board: Any) -> tuple[int, float]:
-        """The move of the highest Q, among equals the first in the game's order; its Q from the first player's view."""
+        """The first move in the game's order with the highest Q, and this Q from the first player's view."""
         moves = board.moves()
         q = self.q_values(self.places(board), moves)
         k = int(np.argmax(q))
         return moves[k], board.player() * q[k]
 
     def correct(self, entry: int, target: float, alpha: float) -> float:
-        """Set w ← w + α (target - w) at ``entry``; returns target - w."""
+        """Set w ← w + α (target - w) at ``entry``; return target - w."""
         w = np.float64(self.weights[entry])
         self.weights[entry] = w + alpha * (target - w)
         return target - w
@@ -175,13 +174,13 @@ class TableAgent:
 
     Args:
         network: the table.
-        compiled: whether to compile the texts it runs.
+        compiled: whether to compile the functions it runs.
     """
 
     def __init__(self, network: QTable, compiled: bool) -> None:
         self.network, self.compiled = network, compiled
 
-    def run(self, text: Callable[..., Any], *args: Any) -> Any:
-        """Call ``text(table, *args)``."""
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(table, *args)``."""
         table = self.network.view()
-        return compile_function(text)(table, *args) if self.compiled else text(table, *args)
+        return compile_function(function)(table, *args) if self.compiled else function(table, *args)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from rlgames.compiled import borrowed, compilable
 from rlgames.episodes import Episodes
-from rlgames.policy import afterstate_values, best_move, random_move, value_after
+from rlgames.policy import afterstate_values, best_move, random_move, reward, value_after
 from rlgames.schedules import Constant, Numbers, Schedule
 from rlgames.traces import Traces
 
@@ -20,27 +20,27 @@ TRACES = {  # replacing, resetting
 
 
 class TD:
-    """TD(lambda) by self-play: every position, and to a decaying degree those before it, learns from the next one.
+    """TD(lambda) by self-play: every position learns from the next one, and so, to a decaying degree, do those before.
 
     Args:
         game: the game.
-        epsilon: chance of an exploratory move, per game played.
-        lr: factor on the optimizer's lr, per game played.
+        epsilon: probability of an exploratory move, by game number.
+        lr: factor on the optimizer's lr, by game number.
         gamma: discount per ply, 0 to 1.
         lambda_: decay of the eligibility traces per ply, 0 to 1.
         traces: ``et`` accumulating, ``rep`` replacing, ``res`` accumulating and ended by exploratory moves, ``rr`` both
             (Thill 2015, table 5.2).
         threshold: traces below it are dropped.
         win_decay: a win after n plies is worth 1 - win_decay * n; the article has 0, the authors' program 0.01.
-        learn_exploratory: whether positions learn from exploratory moves too, which makes them worth what they are to
-            a player who explores; sensible with an epsilon that falls to 0.
-        tactical: whether the agent avoids moves after which the opponent wins at once, in training and in play.
+        learn_exploratory: whether positions also learn from exploratory moves; their values are then those for a
+            player who explores, which suits an epsilon that falls to 0.
+        tactical: whether the agent avoids moves that let the opponent win at once, in training and in play.
 
     Raises:
         ValueError: for a probability, discount or decay out of range.
     """
 
-    brings: ClassVar[tuple[str, ...]] = ()  # all its parts are built from conf/
+    brings: ClassVar[tuple[str, ...]] = ()  # all parts are built from conf/
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class TD:
         tactical: bool = False,
     ) -> None:
         if not hasattr(game, "n_cells"):
-            raise ValueError(f"learner=td is for boards of cells, not for {game.name}; learner=td_leaf is")
+            raise ValueError(f"learner=td is for boards of cells, not for {game.name}; use learner=td_leaf")
         for name, number in (("gamma", gamma), ("lambda_", lambda_), ("threshold", threshold)):
             if not 0 <= number <= 1:
                 raise ValueError(f"learner.{name} is {number}; allowed are numbers from 0 to 1")
@@ -71,13 +71,11 @@ class TD:
             raise ValueError(f"learner.win_decay is {win_decay}; allowed are numbers from 0 to 1 / {game.n_cells}")
         self.game, self.epsilon, self.lr, self.gamma, self.win_decay = game, epsilon, lr, gamma, win_decay
         self.learn_exploratory, self.tactical = learn_exploratory, tactical
-        self.curves(np.zeros(1, np.int64))  # refuse at once what is wrong from the start
+        self.curves(np.zeros(1, np.int64))  # refuse schedules that are wrong from the start
         self.traces = Traces(gamma * lambda_, *TRACES[traces], threshold) if gamma * lambda_ else None
 
-    def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
-        """Play and learn from ``games`` games, of which ``first_game`` were played before.
-
-        Stops after a game in which a value was not finite.
+    def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+        """Play ``games`` games and learn from them; stop after a game in which a value was not finite.
 
         Args:
             agent: an agent of ``rlgames.agents``.
@@ -97,14 +95,13 @@ class TD:
                 epsilons,
                 lrs,
                 float(self.gamma),
-                float(self.win_decay),
                 bool(self.learn_exploratory),
                 rng,
             )
         )
 
     def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, Numbers]:
-        """What the schedules give in ``games`` (from 0), ``lr`` being the optimizer's; the first one explores.
+        """Values of the schedules at ``games`` (from 0), given the optimizer's ``lr``; the first one is exploration.
 
         Raises:
             ValueError: if a schedule leaves its range.
@@ -117,12 +114,12 @@ class TD:
         return {"epsilon": epsilons, "lr": factors * lr}
 
     def move_values(self, agent: Any, board: Any) -> npt.NDArray[np.float64]:
-        """Value of each legal move for the player to move, from -1 to +1 (beyond them for an identity unit)."""
+        """Value of each legal move for the player to move, from -1 to +1 (an identity unit may go beyond)."""
         values: npt.NDArray[np.float64] = agent.run(afterstate_values, board)
         return values
 
     def look(self, agent: Any, games: int) -> dict[str, float | str]:
-        """Nothing more to tell of the agent than numbers of the trainer do."""
+        """Nothing beyond the trainer's own figures."""
         return {}
 
 
@@ -132,11 +129,10 @@ def play_game(
     board: Any,
     epsilon: float,
     gamma: float,
-    win_decay: float,
     learn_exploratory: bool,
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float]:
-    """Play one game against itself and learn from it: table 1 of the article.
+    """Play one game of self-play and learn from it (table 1 of the article).
 
     Returns:
         The winner (+1, -1 or 0), plies, updates, and the sum of |td_error|.
@@ -151,9 +147,8 @@ def play_game(
         else:
             move, v_next = best_move(agent, board)
         after = board.play(move)
-        reward = after.winner() * (1.0 - win_decay * plies)
-        target = agent.target(reward) if after.over() else gamma * v_next
-        if not explore or learn_exploratory or after.over():  # else a random move would say what the board is worth
+        target = agent.target(reward(after.winner(), plies, agent.win_decay)) if after.over() else gamma * v_next
+        if not explore or learn_exploratory or after.over():  # else a random move would set the value
             updates += 1
             errors += abs(agent.learn(board, target, after, 0.0 if after.over() else gamma))
         else:
@@ -169,7 +164,6 @@ def play_games(
     epsilons: npt.NDArray[np.float64],
     lrs: npt.NDArray[np.float64],
     gamma: float,
-    win_decay: float,
     learn_exploratory: bool,
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float, int, int]:
@@ -179,15 +173,13 @@ def play_games(
     errors = 0.0
     for k in range(len(epsilons)):
         agent.set_lr(lrs[k])
-        winner, length, learned, error = play_game(agent, board, epsilons[k], gamma, win_decay, learn_exploratory, rng)
+        winner, length, learned, error = play_game(agent, board, epsilons[k], gamma, learn_exploratory, rng)
         games += 1
         plies += length
         updates += learned
         errors += error
         first += winner > 0
         second += winner < 0
-        if (
-            not errors < np.inf
-        ):  # np.isfinite asks whether x - x is 0, which compiled sums that may be reordered always are
+        if not errors < np.inf:  # np.isfinite tests x - x == 0, which always holds in reordered compiled sums
             break
     return games, plies, updates, errors, first, second

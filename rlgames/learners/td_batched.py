@@ -1,9 +1,9 @@
-"""The TD learner in lockstep: a batch of games as tensors, one move each per step, finished games begin again in place.
+"""The TD learner in lockstep: a batch of games as tensors, one move each per step; finished games restart in place.
 
-With lambda above 0 positions learn by truncated lambda-returns instead of traces: what a position is told after n plies
-is the sum of the TD errors from it on, decaying by gamma * lambda per ply. That is what its trace would have brought it
-(Sutton & Barto 2018, section 12.1: forward and backward view), but for changes of the weights in those n plies and for
-errors that come later. A step therefore costs the same for every lambda.
+With lambda above 0, positions learn from truncated lambda-returns instead of traces: after n plies a position learns
+the sum of the TD errors since it occurred, decayed by gamma * lambda per ply. Its trace would have brought the same
+(Sutton & Barto 2018, section 12.1: forward and backward view), except for weight changes within those n plies and for
+later errors. A step therefore costs the same for every lambda.
 """
 
 from typing import Any, NamedTuple
@@ -17,13 +17,13 @@ from rlgames.policy import TOLERANCE
 
 
 class Pending(NamedTuple):
-    """Positions of the last plies that wait for their lambda-returns, a ring of ``horizon`` slots.
+    """Positions of the last plies, waiting for their lambda-returns in a ring of ``horizon`` slots.
 
     Attributes:
         boards: the positions; ``[horizon, games]``.
         errors: sums of decayed TD errors so far.
-        open: more errors may come.
-        learns: there is something to be learned.
+        open: whether more errors may come.
+        learns: whether there is anything to learn.
     """
 
     boards: Any
@@ -33,25 +33,25 @@ class Pending(NamedTuple):
 
 
 class BatchedTD:
-    """Plays ``batch`` games at a time as ``learner`` says.
+    """Plays ``batch`` games at a time with the numbers and schedules of ``learner``.
 
     Args:
-        learner: the TD learner for single games, whose numbers and schedules hold; its game has tensor boards.
+        learner: the TD learner for single games; its game must have tensor boards.
         batch: number of games at a time.
-        device: where.
+        device: where to play.
         dtype: of the weights.
-        horizon: plies after which a position is told its lambda-return, at least 1.
+        horizon: plies after which a position learns its lambda-return, at least 1.
 
     Raises:
-        ValueError: for traces without a meaning here.
+        ValueError: for traces that are not supported here.
     """
 
     def __init__(self, learner: Any, batch: int, device: torch.device, dtype: torch.dtype, horizon: int = 8) -> None:
         traces = learner.traces
         if traces and (traces.replacing or traces.threshold):
             raise ValueError(
-                "engine=batched knows learner.traces=et and res without a threshold; "
-                "batched.horizon cuts traces here (engine=fused has all kinds)"
+                "engine=batched supports only learner.traces=et and res without a threshold; "
+                "batched.horizon cuts traces here (engine=fused supports all kinds)"
             )
         self.td, self.batch, self._device = learner, batch, device
         self._horizon = horizon if traces else 1
@@ -67,11 +67,11 @@ class BatchedTD:
         self._generator: torch.Generator | None = None
 
     def __getattr__(self, name: str) -> Any:
-        """What is not different here is the learner's own: schedules, values of moves."""
+        """Everything else is the learner's own: schedules, values of moves."""
         return getattr(self.td, name)
 
-    def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
-        """Play until at least ``games`` more games are finished; see ``TD.play``.
+    def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+        """Play until at least ``games`` more games are finished; see ``TD.train``.
 
         Schedules are read once, for game ``first_game``.
 
@@ -85,7 +85,7 @@ class BatchedTD:
         self._totals.zero_()
         episodes = Episodes()
         while episodes.games < games:
-            # Few games have less plies than a quarter of the cells, so that this comes close to the aim step by step.
+            # Few games have fewer plies than a quarter of the cells, so this approaches ``games`` step by step.
             steps = (games - episodes.games - 1) * self.td.game.n_cells // (4 * self.batch)
             try:
                 for _ in range(max(1, steps)):
@@ -93,28 +93,28 @@ class BatchedTD:
                 episodes = self.played()
             except torch.OutOfMemoryError as error:
                 half = max(1, self.batch // 2)
-                raise ValueError(f"batch is {self.batch}, too many for {self._device}; try batch={half}") from error
+                raise ValueError(f"batch is {self.batch}, too large for {self._device}; try batch={half}") from error
             if not np.isfinite(episodes.errors):
                 break
         return episodes
 
     def played(self) -> Episodes:
-        """What was played since ``play`` began; this waits for the device."""
+        """What was played since ``train`` began; waits for the device."""
         sums = self._totals.sum(1).tolist()
         return Episodes(
             *(number if name == "errors" else int(number) for name, number in zip(Episodes._fields, sums, strict=True))
         )
 
     def uniforms(self) -> Tensor:
-        """Random numbers from 0 to 1 for a step: whether to explore, and which move; float64 ``[2, games]``."""
+        """Random numbers from 0 to 1 for one step: whether to explore, and which move; float64 ``[2, games]``."""
         return torch.rand(2, self.batch, dtype=torch.float64, device=self._device, generator=self._generator)
 
     @torch.no_grad()
     def step(self, agent: Any, epsilon: float) -> None:
-        """One move in every game, and what is learned from it.
+        """Make one move in every game and learn from it.
 
-        Nothing here waits for the device. Constants are filled in, since a plain number in ``torch.where`` would be
-        copied to it.
+        Nothing here waits for the device. ``masked_fill`` sets constants, as ``torch.where`` would copy a plain number
+        to the device.
         """
         boards, (chance, choice) = self._boards, self.uniforms()
         player, (moves, legal) = boards.player(), boards.moves()
@@ -123,15 +123,16 @@ class BatchedTD:
         values, bad = agent.unit(sums), ~legal
         if self.td.tactical:
             loses = legal & ~wins & answered(boards, moves)
-            values, bad = torch.where(loses, agent.target(-player.to(sums.dtype)), values), bad | loses
+            lost = agent.target(-player * (1.0 - self.td.win_decay * (boards.ply + 1).to(sums.dtype)))
+            values, bad = torch.where(loses, lost, values), bad | loses
         best = first_best((player * sums).masked_fill(wins, torch.inf).masked_fill(bad, -torch.inf))
         explores = chance < epsilon
         k = torch.where(explores, (choice * legal.sum(0)).long(), best).unsqueeze(0)
         move, won, v = (numbers.gather(0, k).squeeze(0) for numbers in (moves, wins, values))
         over = won | boards.last()
-        reward = player * won * (1.0 - self.td.win_decay * boards.ply.to(v.dtype))
+        reward = player * won * (1.0 - self.td.win_decay * boards.ply.to(v.dtype))  # as in rlgames.policy
         target = torch.where(over, agent.target(reward), self.td.gamma * v)
-        learns = ~explores | over | self.td.learn_exploratory  # as play_game of rlgames.learners.td
+        learns = ~explores | over | self.td.learn_exploratory  # as in play_game of rlgames.learners.td
         look = agent.look(boards, rows)
         delta = (target - look.v).masked_fill(~learns, 0)
         if self._horizon == 1:
@@ -143,7 +144,7 @@ class BatchedTD:
         self._totals += torch.stack([over, over * (boards.ply + 1), learns, delta.abs().double(), first, second])
 
     def _learn_later(self, agent: Any, delta: Tensor, learns: Tensor, over: Tensor) -> None:
-        """Put the boards into the ring, tell all in it the TD error, and let the oldest learn."""
+        """Put the boards into the ring, add the TD error to all slots, and let the oldest learn."""
         slot, resetting = self._step % self._horizon, self.td.traces.resetting
         boards, errors, opened, learn = self._pending
         for ring, field in zip(boards, self._boards, strict=True):
@@ -156,7 +157,7 @@ class BatchedTD:
         agent.learn(agent.look(type(boards)(*(ring[oldest] for ring in boards))), errors[oldest], learn[oldest])
 
     def state_dict(self) -> dict[str, Any]:
-        """The games under way, what they have not learned yet, and the random stream."""
+        """The games in progress, what they have yet to learn, and the state of the random generator."""
         assert self._generator is not None, "play first"
         boards, *pending = self._pending
         tensors = [*self._boards, *boards, *pending]
@@ -169,9 +170,9 @@ class BatchedTD:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from ``state``, if it is of as many games and as long traces; else all games begin anew.
+        """Continue from ``state`` if it has the same batch and horizon; else all games start anew.
 
-        The random stream of another kind of device means nothing here: a new one begins.
+        The random state of another kind of device cannot be used here: a new stream begins.
         """
         boards, *pending = self._pending
         tensors = [*self._boards, *boards, *pending]
@@ -198,7 +199,7 @@ def answered(boards: Any, moves: Tensor) -> Tensor:
 
 
 def first_best(values: Tensor) -> Tensor:
-    """The index in dimension 0 that ``rlgames.policy.best_move`` takes: a later one must be better by a tolerance."""
+    """The index in dimension 0 that ``rlgames.policy.best_move`` takes: a later one must exceed it by a tolerance."""
     best, index = values[0], torch.zeros_like(values[0], dtype=torch.int64)
     for k in range(1, len(values)):
         better = values[k] > best + TOLERANCE

@@ -1,6 +1,6 @@
-"""From the values of a game's positions to what each of them learns: temporal differences and their decaying sums.
+"""What each position of a game learns from the values of all: temporal differences and their decaying sums.
 
-Values v_1 ... v_N are those of one player's own positions, for that player; behind the last stands the outcome.
+Values v_1 ... v_N are those of one player's own positions, for that player; the outcome follows the last.
 """
 
 from typing import Any
@@ -14,20 +14,20 @@ CLIPS = ("none", "unpredicted", "knightcap")
 
 
 def differences(values: Numbers, outcome: float) -> Numbers:
-    """d_t = v_{t+1} - v_t, the outcome standing behind the last value; ``[N]``."""
+    """d_t = v_{t+1} - v_t, where the outcome follows the last value; ``[N]``."""
     d: Numbers = np.diff(values, append=outcome)
     return d
 
 
 def clipped(d: Numbers, predicted: npt.NDArray[np.bool_], rule: str) -> Numbers:
-    """``d`` without gains that the opponent may have given away by a mistake (Baxter, Tridgell & Weaver 1999).
+    """``d`` without gains that may come from a mistake of the opponent (Baxter, Tridgell & Weaver 1999).
 
     Args:
         d: differences, ``[N]``.
-        predicted: whether the opponent answered as the player had expected, ``[N]``; of the last no matter what.
+        predicted: whether the opponent replied as the player expected, ``[N]``; the last entry is ignored.
         rule: ``none``; ``unpredicted``: rises become 0 unless the reply was predicted, except the last difference,
-            which leads to the outcome; ``knightcap``: the last one too, as in KnightCap's program, so that wins teach
-            nothing by themselves.
+            which leads to the outcome; ``knightcap``: a last rise becomes 0 too, as in KnightCap's program, so wins
+            alone teach nothing.
     """
     if rule == "none":
         return d

@@ -20,10 +20,10 @@ class Lesson(NamedTuple):
 
     Attributes:
         values: of the positions, for the player, -1 to +1.
-        errors: how much each of them should have been higher.
+        errors: how much higher each value should have been.
         boards: where the evaluation changes.
-        learnable: whether the value is that of the evaluation there.
-        dropped: rises of the value of which nothing is learned.
+        learnable: whether the value is the evaluation of that board.
+        dropped: whether a rise in value is ignored.
         differences: temporal differences, before any is dropped.
     """
 
@@ -36,34 +36,33 @@ class Lesson(NamedTuple):
 
 
 class TDLeaf:
-    """TD-Leaf(λ) for a linear evaluation J that alpha-beta search looks ahead with.
+    """TD-Leaf(λ) for a linear evaluation J at the leaves of an alpha-beta search.
 
-    A player's own positions x_1 ... x_N have the values v_t = V(leaf_t), leaf_t being the end of the principal
-    variation, whose evaluation is the score of the search, and V = tanh(β J) or what else the network's output is. With
-    d_t = v_{t+1} - v_t, the outcome (+1, 0, -1) standing behind the last value, a game changes the coefficients by
+    A player's own positions x_1 ... x_N have the values v_t = V(leaf_t), where leaf_t is the end of the principal
+    variation, whose evaluation is the score of the search, and V = tanh(β J) or the network's other output. With
+    d_t = v_{t+1} - v_t, where the outcome (+1, 0, -1) follows the last value, a game changes the coefficients by
 
         w ← w + α Σ_t ∇v_t Σ_{j ≥ t} λ^{j-t} d_j
 
-    where any step-size rule or optimizer takes the place of α.
+    Any step-size rule or optimizer can take the place of α.
 
     Args:
         game: chess.
-        self_play: plays the games, see ``rlgames.chess.self_play.SelfPlay``.
+        self_play: plays the games; see ``rlgames.chess.self_play.SelfPlay``.
         method: ``td_leaf``; ``td_directed``: moves come from the search, but values and gradients are those of the
-            positions themselves; ``root_strap``: the evaluation of each position moves towards what the search says of
-            it; ``tree_strap``: so does that of all quiet positions of the search tree (Veness et al.
-            2009).
+            positions themselves; ``root_strap``: the evaluation of each position moves towards its search value;
+            ``tree_strap``: so do the evaluations of all quiet positions of the search tree (Veness et al. 2009).
         lambda_: decay of the differences per own move, 0 to 1.
-        clip: rises that are not learned from: ``none``, ``unpredicted`` or ``knightcap``, see ``td_errors``.
-        lr: factor on the optimizer's lr, per game played.
-        update_every: games that are played with the same coefficients, then learned from one after the other.
+        clip: rises that are not learned from: ``none``, ``unpredicted`` or ``knightcap``; see ``td_errors``.
+        lr: factor on the optimizer's lr, by game number.
+        update_every: number of games played with the same coefficients, then learned from one by one.
         min_moves: games with fewer own moves teach nothing.
-        pawn: ``free``: its value learns as all others; ``fixed``: it stays 1 (KnightCap); ``normalised``: all
+        pawn: ``free``: its value learns like all others; ``fixed``: it stays 1 (KnightCap); ``normalised``: all
             coefficients are divided by it after every update (FUSc#).
         draw_value: what a draw is worth to either player, in pawns.
 
     Attributes:
-        chunk: games that are played at a time.
+        chunk: number of games played at a time.
 
     Raises:
         ValueError: for a number or word out of range.
@@ -98,7 +97,7 @@ class TDLeaf:
         self.clip, self.min_moves, self.pawn, self.chunk = clip, min_moves, pawn, update_every
         self.draw_value = draw_value
         self_play.trees = method == "tree_strap"
-        self.curves(np.zeros(1, np.int64))  # refuse at once what is wrong from the start
+        self.curves(np.zeros(1, np.int64))  # refuse a schedule that is wrong from the start
         self._file: Path | None = None
         self._since_look = Counter[str]()
 
@@ -108,12 +107,12 @@ class TDLeaf:
         """The agent that plays and learns with ``network``; ``engine`` makes no difference: searches are compiled.
 
         Raises:
-            ValueError: if it is no linear evaluation.
+            ValueError: if the network is not a linear evaluation.
         """
         return self.self_play.agent(network, optimizer, fixed=0 if self.pawn == "fixed" else -1)
 
     def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, npt.NDArray[np.float64]]:
-        """The step size in ``games`` (from 0), ``lr`` being the optimizer's.
+        """The step size at ``games`` (from 0), given the optimizer's ``lr``.
 
         Raises:
             ValueError: if the schedule leaves its range.
@@ -123,13 +122,13 @@ class TDLeaf:
             raise ValueError(f"learner.lr is {factors[k]:g} at game {games[k]}; it must be finite and above 0")
         return {"lr": factors * lr}
 
-    def play(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
-        """Play and learn from ``games`` games, of which ``first_game`` were played before.
+    def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+        """Play ``games`` games and learn from them.
 
         Args:
             agent: made by ``agent``.
             first_game: number of games played before.
-            games: number of games to play; what is learned depends on where multiples of ``chunk`` are passed.
+            games: number of games to play; what is learned depends on where multiples of ``chunk`` fall.
             lr: the optimizer's lr, which the schedule multiplies.
             rng: source of randomness.
 
@@ -191,7 +190,7 @@ class TDLeaf:
     # ---- what people see
 
     def look(self, agent: Any, games: int) -> dict[str, Any]:
-        """Piece values (pawn = 100), pictures of tables; shares of results and dropped rises since the last look."""
+        """Piece values (pawn = 100), pictures of tables, shares of results and of dropped rises since the last look."""
         seen, self._since_look = self._since_look, Counter()
         shares = {name: seen[name] / max(1, seen["games"]) for name in RESULTS}
         return {"dropped": seen["dropped"] / max(1, seen["moves"]), **shares, **agent.look()}
@@ -199,7 +198,7 @@ class TDLeaf:
     # ---- what it leaves behind
 
     def open_folder(self, folder: Path, games: int) -> None:
-        """Write all games to games.pgn in ``folder``, behind the first ``games`` that may be there already."""
+        """Write all games to games.pgn in ``folder``, after the first ``games`` that it may already hold."""
         self._file = folder / "games.pgn"
         if self._file.exists():
             texts = self._file.read_text(encoding="utf-8").split("[Event ")[1 : games + 1]
@@ -211,12 +210,12 @@ class TDLeaf:
                 stream.write("".join(texts))
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint must hold beside coefficients and optimizer."""
+        """What a checkpoint must hold besides coefficients and optimizer."""
         state: dict[str, Any] = self.self_play.state_dict()
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
+        """Continue from a checkpoint."""
         self.self_play.load_state_dict(state)
 
     def close(self) -> None:
@@ -225,6 +224,6 @@ class TDLeaf:
 
 
 def own_moves(record: Any, colour: int) -> list[int]:
-    """Which of the moves behind the opening the player of ``colour`` made."""
+    """Indices of the moves after the opening that the player of ``colour`` made."""
     boards = record.course.boards[record.course.opening : -1]
     return [n for n, board in enumerate(boards) if board.player() == colour]

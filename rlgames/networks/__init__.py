@@ -1,1 +1,1 @@
-"""Networks: from what the features see of boards to values."""
+"""Networks: they turn what features see of a board into its value."""

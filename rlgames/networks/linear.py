@@ -10,24 +10,26 @@ from torch import Tensor, nn
 
 
 class LinearEvaluation(nn.Module):
-    """V(board) = unit(J), J being the sum of coefficient × count over named features: pawns, the first player's view.
+    """V(board) = unit(J), where J is the sum of coefficient × count over named features.
+
+    J is in pawns, from the first player's view.
 
     Args:
-        features: gives ``size``, ``start_values()`` and ``features(board)``, the indices and counts that are not 0.
-        output: ``tanh``: V = tanh(β J); ``identity``: V = J / 4, cut off at -1 and +1: 4 pawns count as a win (FUSc#).
-        pawn_value: V of being a pawn ahead with tanh; 0.25 makes β = 0.255 (Baxter, Tridgell & Weaver 1999).
+        features: provides ``size``, ``start_values()`` and ``features(board)``: the indices and counts that are not 0.
+        output: ``tanh``: V = tanh(β J); ``identity``: V = J / 4 clipped to [-1, +1]: 4 pawns count as a win (FUSc#).
+        pawn_value: V of being a pawn ahead, with tanh; 0.25 makes β = 0.255 (Baxter, Tridgell & Weaver 1999).
         dtype: ``float32`` or ``float64``.
 
     Raises:
-        ValueError: for features without start values, an unknown output or dtype, or a pawn value that is no V.
+        ValueError: for features without start values, an unknown output or dtype, or a pawn value not in (0, 1).
     """
 
     def __init__(self, features: Any, output: str = "tanh", pawn_value: float = 0.25, dtype: str = "float32") -> None:
         super().__init__()
         if not hasattr(features, "start_values"):
-            raise ValueError(f"network=linear is not for {type(features).__name__}, which have no start values")
+            raise ValueError(f"network=linear cannot use {type(features).__name__}: they have no start values")
         if output not in ("tanh", "identity"):
-            raise ValueError(f"network.output is {output!r}; of network=linear it may be tanh or identity")
+            raise ValueError(f"network.output is {output!r}; allowed with network=linear are tanh and identity")
         if not 0 < pawn_value < 1:
             raise ValueError(f"network.pawn_value is {pawn_value}; it must be above 0 and below 1")
         if dtype not in ("float32", "float64"):
@@ -39,7 +41,7 @@ class LinearEvaluation(nn.Module):
 
     @torch.no_grad()
     def share_changed(self) -> float:
-        """Share of the coefficients that have learned something."""
+        """Share of the coefficients that have changed since the start."""
         start = torch.from_numpy(self.features.start_values())[:, None].to(self.embedding.weight.dtype)
         return float((self.embedding.weight.cpu() != start).sum()) / len(start)
 
@@ -63,5 +65,5 @@ class LinearEvaluation(nn.Module):
         return torch.tanh(self.beta * j) if self.output == "tanh" else torch.clamp(self.beta * j, -1, 1)
 
     def slope(self, v: float) -> float:
-        """Derivative of the output unit where its value is ``v``; that of ``identity`` stays where V is cut off."""
+        """Derivative of the output unit where its value is ``v``; for ``identity`` it ignores the clipping of V."""
         return self.beta * (1 - v * v) if self.output == "tanh" else self.beta

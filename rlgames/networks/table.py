@@ -1,25 +1,25 @@
-"""The value network: one lookup table row per active feature, summed and squashed."""
+"""The value network: the table rows of the active features, summed and squashed."""
 
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-OUTPUTS = ("identity", "tanh", "sigmoid")  # compiled code knows an output unit by its place here
+OUTPUTS = ("identity", "tanh", "sigmoid")  # compiled code identifies an output unit by its index here
 
 
 class ValueNetwork(nn.Module):
     """V(board) = unit(sum of the weights of the active features), from the first player's view.
 
     Args:
-        features: gives ``size`` (rows of the table) and ``indices(board)``.
+        features: provides ``size`` (rows of the table) and ``indices(board)``.
         output: ``tanh`` or ``identity`` (values from -1 to +1), or ``sigmoid`` (0 to 1: the chance that the first
             player wins).
-        init: weights start uniformly distributed in [-init / 2, init / 2] (Thill 2015 has 0.001); 0 starts from zeros.
-        sparse: gradients hold the active rows only; False for optimizers that refuse them (torch's Adam), on small
+        init: weights start uniform in [-init / 2, init / 2] (0.001 in Thill 2015); 0 starts from zeros.
+        sparse: gradients hold only the active rows; False for optimizers that reject these (torch's Adam), on small
             tables.
         dtype: ``float32`` or ``float64``.
-        seed: of the initial weights.
+        seed: for the initial weights.
 
     Raises:
         ValueError: for an unknown output or dtype, or a negative init.
@@ -47,14 +47,14 @@ class ValueNetwork(nn.Module):
         self.embedding = nn.EmbeddingBag.from_pretrained(self.initial(), freeze=False, mode="sum", sparse=sparse)
 
     def initial(self) -> Tensor:
-        """The weights ``[rows, 1]`` with which the network began."""
+        """The initial weights, ``[rows, 1]``."""
         init, seed, dtype = self._drawn
         weight = torch.zeros(self.features.size, 1, dtype=dtype)
         return weight.uniform_(-init / 2, init / 2, generator=torch.Generator().manual_seed(seed)) if init else weight
 
     @torch.no_grad()
     def share_changed(self) -> float:
-        """Share of the weights that can become active, of those that have been and learned something."""
+        """Share of the weights that have changed, among those that can become active."""
         rows = torch.from_numpy(self.features.rows)
         changed = self.embedding.weight.cpu()[rows] != self.initial()[rows]
         return float(changed.sum()) / len(rows)
@@ -74,7 +74,7 @@ class ValueNetwork(nn.Module):
 
     @torch.no_grad()
     def value(self, *boards: Any) -> Tensor:
-        """Values of ``boards`` (which are not over), on the network's own scale; ``[len(boards)]``."""
+        """Values of ``boards`` (none of them over), on the network's own scale; ``[len(boards)]``."""
         values: Tensor = self(self.indices(*boards))
         return values
 

@@ -8,7 +8,7 @@ from rlgames.optim.k1 import ELK1, K1
 from rlgames.optim.obgd import AdaptiveObGD, ObGD
 from rlgames.optim.rprop import IRpropMinus, IRpropPlus, RpropMinus, RpropPlus
 from rlgames.optim.smd import SMD
-from rlgames.optim.step_size import StepSize
+from rlgames.optim.step_size import DivergenceError, StepSize
 from rlgames.optim.swift_td import SwiftTD
 from rlgames.optim.tcl import TCL, TCLEXP, TCLPL, TCLDelta
 from rlgames.optim.tdl import TDL
@@ -29,6 +29,7 @@ __all__ = [
     "AlphaBounds",
     "AutoTIDBD",
     "Autostep",
+    "DivergenceError",
     "IDBDnl",
     "IRpropMinus",
     "IRpropPlus",

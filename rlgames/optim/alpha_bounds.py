@@ -20,7 +20,7 @@ class AlphaBounds(StepSize):
 
     Args:
         params: parameters or groups of them.
-        lr: initial step size α, > 0.
+        lr: initial step size α, > 0 (paper: 1).
         original: Dabney & Barto's bound for linear units: it holds only where Σ e (γ x' - x) < 0, that is where a step
             makes the error smaller. The published Connect-4 runs take the absolute value.
 

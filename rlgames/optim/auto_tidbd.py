@@ -27,17 +27,19 @@ class AutoTIDBD(StepSize):
     β ← β - ln M,   M = max(Σ exp(β) d z, 1),   α = exp(β)
     z ← e,   w ← w + α δ e,   h ← h [1 - α d e]⁺ + α δ e
 
-    z is the trace before the present features join it, and x' are the features of the next position; weights that are
-    active there alone learn too. M divides the step sizes of weights that take part (x, x' or e not 0), so the cost of
-    a step follows their number. With a unit of slope y' the gradient y' x takes the place of x.
+    v begins at 0, so that β first moves by θ at once (alberta-framework: at 1). z is the trace before the present
+    features join it: without traces it is 0, and then neither M nor the second part of v acts. x' are the features of
+    the next position; weights that are active there alone learn too. M divides the step sizes of weights that take part
+    (x, x' or e not 0), so the cost of a step follows their number. With a unit of slope y' the gradient y' x takes the
+    place of x.
 
     Args:
         params: parameters or groups of them.
-        lr: initial step size of every weight, > 0.
-        theta: meta step size θ, >= 0.
-        tau: time constant τ of v in steps, > 0.
-        old_trace: z as published; False puts e in its place, so that M bounds the very step that is made. Without
-            traces M = 1 always if True.
+        lr: initial step size of every weight, > 0; Connect-4: 0.005.
+        theta: meta step size θ, >= 0 (paper: 0.01).
+        tau: time constant τ of v in steps, > 0 (paper: 10,000).
+        old_trace: z as published; False puts e in its place, so that M bounds the very step that is made, also without
+            traces.
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -52,7 +54,7 @@ class AutoTIDBD(StepSize):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 0.005,
+        lr: float = 0.01,
         theta: float = 0.01,
         tau: float = 1e4,
         old_trace: bool = True,

@@ -30,9 +30,9 @@ class Autostep(StepSize):
 
     Args:
         params: parameters or groups of them.
-        lr: initial step size of every weight, > 0.
-        mu: meta step size μ, >= 0.
-        tau: time constant τ of v in steps, > 0.
+        lr: initial step size of every weight, > 0; Connect-4: 0.005.
+        mu: meta step size μ, >= 0. The paper's default; Connect-4: 0.0001.
+        tau: time constant τ of v in steps, > 0 (paper: 10,000).
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -42,7 +42,7 @@ class Autostep(StepSize):
     units = ("identity",)
     traced = False
 
-    def __init__(self, params: Iterable[Any], lr: float = 0.005, mu: float = 1e-4, tau: float = 1e4) -> None:
+    def __init__(self, params: Iterable[Any], lr: float = 0.05, mu: float = 0.01, tau: float = 1e4) -> None:
         mu = positive("mu", mu, zero=True)
         super().__init__(params, lr=positive("lr", lr), mu=mu, tau=positive("tau", tau))
 

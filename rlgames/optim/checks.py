@@ -1,6 +1,22 @@
-"""Checks of hyper-parameters: each returns the good value or raises a ValueError that names what is wrong."""
+"""Checks of numbers: each returns the good value or raises a ValueError that names what is wrong."""
 
 import math
+from typing import Any
+
+from torch import Tensor
+
+
+def plain(number: Any) -> Any:
+    """The Python number in place of a numpy or torch one (of any shape with one entry); all else as it is."""
+    try:
+        return number.item()
+    except (AttributeError, RuntimeError, TypeError, ValueError):  # no such thing, or several entries
+        return number
+
+
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a Python number and no truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def positive(name: str, number: float, *, zero: bool = False) -> float:
@@ -9,11 +25,11 @@ def positive(name: str, number: float, *, zero: bool = False) -> float:
     Raises:
         ValueError: naming the hyper-parameter, its value and what is allowed.
     """
-    ok = not isinstance(number, bool) and isinstance(number, int | float) and math.isfinite(number)
-    if not ok or number < 0 or (number == 0 and not zero):
+    value = plain(number)
+    if not is_number(value) or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
         least = "of at least" if zero else "above"
-        raise ValueError(f"optimizer.{name} is {number!r}; it must be a finite number {least} 0")
-    return float(number)
+        raise ValueError(f"optimizer.{name} is {value!r}; it must be a finite number {least} 0")
+    return float(value)
 
 
 def between(name: str, number: float, low: float, high: float) -> float:
@@ -22,10 +38,10 @@ def between(name: str, number: float, low: float, high: float) -> float:
     Raises:
         ValueError: naming the hyper-parameter, its value and what is allowed.
     """
-    ok = not isinstance(number, bool) and isinstance(number, int | float) and low <= number <= high
-    if not ok:
-        raise ValueError(f"optimizer.{name} is {number!r}; it must be a number from {low} to {high}")
-    return float(number)
+    value = plain(number)
+    if not is_number(value) or not low <= value <= high:
+        raise ValueError(f"optimizer.{name} is {value!r}; it must be a number from {low} to {high}")
+    return float(value)
 
 
 def flag(name: str, value: bool) -> bool:
@@ -34,6 +50,13 @@ def flag(name: str, value: bool) -> bool:
     Raises:
         ValueError: naming the hyper-parameter and its value.
     """
+    value = plain(value)
     if not isinstance(value, bool):
         raise ValueError(f"optimizer.{name} is {value!r}; it must be true or false")
     return value
+
+
+def finite(tensor: Tensor) -> bool:
+    """Whether no entry is infinite or NaN. Of a sparse tensor its values are asked, so it must be coalesced."""
+    values = tensor.values() if tensor.is_sparse else tensor
+    return bool((0 * values).sum() == 0)  # half the time of torch.isfinite(values).all()

@@ -5,14 +5,16 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from rlgames.optim.checks import finite
+
 
 class Eligible(NamedTuple):
     """The entries of a parameter that take part in a step: those active now, before (traces), or in the next position.
 
     Attributes:
-        i: index of the entries: rows of a table, or all of a dense parameter.
+        i: index of the entries: rows of a table, all of a dense parameter, or some entries of either.
         x, e, x_next: see ``Transition``; tensors of one shape.
-        fresh: whether an entry had no trace when the step began; broadcasts to x.
+        fresh: whether an entry had no trace when the step began.
     """
 
     i: Any
@@ -22,39 +24,70 @@ class Eligible(NamedTuple):
     fresh: Tensor
 
 
+def checked(gradient: Tensor, kind: str = "gradient") -> Tensor:
+    """``gradient``, if it is finite; a sparse one unique and of whole rows, since rules must meet a weight once.
+
+    What was not gathered of a row (``torch.gather(..., sparse_grad=True)``) has a gradient of 0, which moves nothing.
+
+    Raises:
+        ValueError: for entries that are infinite or NaN, or a layout that is neither strided nor sparse_coo.
+    """
+    if gradient.layout not in (torch.strided, torch.sparse_coo):
+        raise ValueError(f"a {kind} is {gradient.layout}; allowed are torch.strided and torch.sparse_coo")
+    gradient = _rows_of(gradient.coalesce()) if gradient.is_sparse else gradient
+    if not finite(gradient):
+        raise ValueError(f"a {kind} of shape {tuple(gradient.shape)} holds inf or nan; a step needs finite numbers")
+    return gradient
+
+
+def _rows_of(gradient: Tensor) -> Tensor:
+    if gradient.sparse_dim() == 1:
+        return gradient
+    first, *others = gradient.indices()
+    rows, place = torch.unique(first, return_inverse=True)
+    values = gradient.values().new_zeros(len(rows), *gradient.shape[1:])
+    values[(place, *others)] = gradient.values()
+    shape = gradient.shape
+    return torch.sparse_coo_tensor(rows[None], values, shape, is_coalesced=True, check_invariants=False)
+
+
 def eligible(
     gradient: Tensor,
     trace: Tensor | None,
     before: Tensor | None,
     ahead: Tensor | None,
-    factor: float | Tensor,
+    factor: float,
     pick: bool,
 ) -> Eligible:
     """Bring together what is known of a parameter.
 
-    A sparse gradient is made unique, because rules are not linear in x and must meet a weight once.
-
     Args:
-        gradient: of the sum before the output unit.
+        gradient: of the sum before the output unit; ``checked``.
         trace: with the present gradient in it; None for lambda 0.
         before: the trace without it; None if there is none.
-        ahead: gradient of the next position, None if it is not looked at.
+        ahead: gradient of the next position, ``checked``; None if it is not looked at.
         factor: what the gradient is multiplied by in traces.
-        pick: of a dense gradient too, let only those entries take part which are not 0 somewhere.
+        pick: let only those entries take part which are not 0 somewhere, not all of a dense parameter or a row.
     """
-    if not gradient.is_sparse:
-        e = factor * gradient if trace is None else trace
-        ahead = torch.zeros_like(gradient) if ahead is None else ahead.to_dense()
-        fresh = torch.ones_like(gradient, dtype=torch.bool) if before is None else before == 0
-        i = ((gradient != 0) | (e != 0) | (ahead != 0)) if pick else ...
-        return Eligible(i, gradient[i], e[i], ahead[i], fresh[i])
-    gradient = gradient.coalesce()
-    ahead = ahead.to_sparse(1) if ahead is not None and not ahead.is_sparse else ahead
-    rows = _rows(gradient, trace, ahead)
-    x = _values(gradient, rows, gradient)
-    e = factor * x if trace is None else _values(trace, rows, gradient)
-    fresh = ~torch.isin(rows, _rows(before)) if before is not None else torch.ones_like(rows) > 0
-    return Eligible(rows, x, e, _values(ahead, rows, gradient), fresh.reshape(-1, *(1 for _ in x.shape[1:])))
+    if not gradient.is_sparse or (trace is not None and not trace.is_sparse):
+        x = gradient.to_dense()
+        e = factor * x if trace is None else trace
+        ahead = torch.zeros_like(x) if ahead is None else ahead.to_dense()
+        fresh = torch.ones_like(x, dtype=torch.bool) if before is None else before.to_dense() == 0
+        i: Any = ...
+    else:
+        ahead = ahead.to_sparse(1) if ahead is not None and not ahead.is_sparse else ahead
+        i = _rows(gradient, trace, ahead)
+        x = _values(gradient, i, gradient)
+        e = factor * x if trace is None else _values(trace, i, gradient)
+        ahead, fresh = _values(ahead, i, gradient), _values(before, i, gradient) == 0
+    if not pick:
+        return Eligible(i, x, e, ahead, fresh)
+    some = (x != 0) | (e != 0) | (ahead != 0)
+    if i is ...:
+        return Eligible(some, x[some], e[some], ahead[some], fresh[some])
+    row, *others = some.nonzero(as_tuple=True)
+    return Eligible((i[row], *others), x[some], e[some], ahead[some], fresh[some])
 
 
 def _rows(*tensors: Tensor | None) -> Tensor:

@@ -36,8 +36,9 @@ class IDBD(StepSize):
 
     Args:
         params: parameters or groups of them.
-        lr: initial step size of every weight, > 0 (published: 0.0067, β = -5).
-        theta: meta step size θ, >= 0; at 0 all step sizes stay at lr.
+        lr: initial step size of every weight, > 0. The defaults of lr and theta come from the search in
+            docs/optimizers.md; Connect-4: 0.0067 (β = -5).
+        theta: meta step size θ, >= 0; at 0 all step sizes stay at lr. Sutton's example: 0.001; Connect-4: 3.
         guards: |change of β| <= 2 and β >= -10 (or where it started, if lower). They stand in the authors' Connect-4
             program, which made the published curves, and in no paper; False is Sutton's rule.
 
@@ -48,7 +49,7 @@ class IDBD(StepSize):
     State = LogStepSize
     units = ("identity",)
 
-    def __init__(self, params: Iterable[Any], lr: float = 0.0067, theta: float = 3.0, guards: bool = True) -> None:
+    def __init__(self, params: Iterable[Any], lr: float = 0.01, theta: float = 0.003, guards: bool = True) -> None:
         theta = positive("theta", theta, zero=True)
         super().__init__(params, lr=positive("lr", lr), theta=theta, guards=flag("guards", guards))
 
@@ -86,8 +87,8 @@ class IDBDnl(IDBD):
 
     Args:
         params: parameters or groups of them.
-        lr: initial step size of every weight, > 0 (published: 0.0302, β = -3.5).
-        theta: meta step size θ, >= 0.
+        lr: initial step size of every weight, > 0. Defaults are those of IDBD; Connect-4: 0.0302 (β = -3.5).
+        theta: meta step size θ, >= 0; Connect-4: 3.1.
         guards: see IDBD; without them weights can grow without bound at bad settings.
 
     Raises:
@@ -97,5 +98,5 @@ class IDBDnl(IDBD):
     units = ("sigmoid",)
     cross_entropy = True
 
-    def __init__(self, params: Iterable[Any], lr: float = 0.0302, theta: float = 3.1, guards: bool = True) -> None:
+    def __init__(self, params: Iterable[Any], lr: float = 0.01, theta: float = 0.003, guards: bool = True) -> None:
         super().__init__(params, lr, theta, guards)

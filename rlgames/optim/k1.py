@@ -21,8 +21,9 @@ class K1(IDBD):
 
     Args:
         params: parameters or groups of them.
-        lr: initial p of every weight, > 0 (published: 0.009, β = -4.7).
-        theta: meta step size θ, >= 0.
+        lr: initial p of every weight, > 0. The defaults of lr and theta come from the search in docs/optimizers.md;
+            Connect-4: 0.009 (β = -4.7).
+        theta: meta step size θ, >= 0; Connect-4: 6.
         R: estimated variance of the noise of the target, > 0.
         guards: β >= -10 (or where it started, if lower), as in the authors' Connect-4 program and in no paper.
         extra_x: multiply the weight change by x once more, as the authors' program does. It differs only where an index
@@ -38,8 +39,8 @@ class K1(IDBD):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 0.009,
-        theta: float = 6.0,
+        lr: float = 0.05,
+        theta: float = 0.01,
         R: float = 1.0,
         guards: bool = True,
         extra_x: bool = False,
@@ -64,7 +65,7 @@ class K1(IDBD):
 
     @staticmethod
     def total(p: Any, w: Any, s: LogStepSize, t: Transition) -> Any:
-        """P x², with the new β."""
+        """The summand p x², with the new β."""
         return torch.exp(p.adapt(s, t).beta) * torch.square(t.e)
 
     @staticmethod
@@ -80,19 +81,20 @@ class ELK1(K1):
     """ELK1, the extension of K1 to nonlinear units, as the authors of the article programmed it (Bagheri et al. 2015).
 
     β ← β + θ δ e h   for all active weights,   p = exp(β),   e = y' x
-    k = p x / ((1 + Σ p x²) y'),   w ← w + k δ e,   h ← (h + k δ) [1 - k e]⁺
+    k = p x / ((1 + Σ p x²) y'),   w ← w + k δ y',   h ← (h + k δ) [1 - k e]⁺
 
-    y' is the slope of the output unit, so the weight change is p x² δ / (1 + Σ p x²). For a linear unit and x = 1 this
-    is K1 with R = 1. Schraudolph's text could not be read; K1 on a nonlinear unit is the other rule that carries this
+    y' is the slope of the output unit, so the weight change is p x δ / (1 + Σ p x²). For a linear unit this is K1 with
+    R = 1. Schraudolph's text could not be read; K1 on a nonlinear unit is the other rule that carries this
     name.
 
     Args:
         params: parameters or groups of them.
-        lr: initial p of every weight, > 0 (published: 0.0111, β = -4.5).
-        theta: meta step size θ, >= 0.
+        lr: initial p of every weight, > 0. Defaults are those of K1; Connect-4: 0.0111 (β = -4.5).
+        theta: meta step size θ, >= 0; Connect-4: 5.
         guards: β >= -10 (or where it started, if lower), as in the authors' program and in no paper.
-        extra_x: the weight change as above, which made the published curves; False leaves out one x, k δ y', as K1 has
-            it. It differs only where x is not 0 or 1.
+        extra_x: multiply the weight change by x once more, k δ e, as the authors' program does. It differs only where
+            x is not 0 or 1; there the step may overshoot (x = 8 on the symmetric boards of tic-tac-toe, inputs from a
+            normal distribution), until all is infinite.
         slope_min: h takes y' to be at least this. Ours; at 0 a saturated unit makes h and then all infinite, which
             happens with rewards of ±1. With the program's (learner.win_decay=0.01, as in the yaml) it hardly acts.
 
@@ -105,10 +107,10 @@ class ELK1(K1):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 0.0111,
-        theta: float = 5.0,
+        lr: float = 0.05,
+        theta: float = 0.01,
         guards: bool = True,
-        extra_x: bool = True,
+        extra_x: bool = False,
         slope_min: float = 0.01,
     ) -> None:
         StepSize.__init__(
@@ -123,7 +125,7 @@ class ELK1(K1):
 
     @staticmethod
     def total(p: Any, w: Any, s: LogStepSize, t: Transition) -> Any:
-        """P x², with the new β."""
+        """The summand p x², with the new β."""
         return torch.exp(p.adapt(s, t).beta) * torch.square(t.x)
 
     @staticmethod

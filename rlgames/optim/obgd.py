@@ -18,7 +18,7 @@ class ObGD(StepSize):
 
     Args:
         params: parameters or groups of them.
-        lr: step size α, > 0.
+        lr: step size α, > 0 (paper: 1).
         kappa: how cautious the bound is, κ > 0 (paper: 2 for values, 3 for policies).
 
     Raises:
@@ -58,7 +58,7 @@ class AdaptiveObGD(ObGD):
 
     Args:
         params: parameters or groups of them.
-        lr: step size α, > 0.
+        lr: step size α, > 0. All defaults are those of the published code.
         kappa: how cautious the bound is, κ > 0.
         beta2: decay β₂ of the second moment, 0 to below 1.
         eps: ε, > 0.

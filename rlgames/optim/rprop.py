@@ -39,7 +39,7 @@ class RpropMinus(StepSize):
 
     Args:
         params: parameters or groups of them.
-        lr: initial step size Δ of every weight, > 0.
+        lr: initial step size Δ of every weight, > 0. All defaults are those of ``torch.optim.Rprop``.
         up: factor η⁺ >= 1.
         down: factor η⁻, above 0 and below 1.
         lr_min, lr_max: limits of the step size, > 0 (a start outside them moves in with the first change).
@@ -54,10 +54,10 @@ class RpropMinus(StepSize):
     def __init__(
         self,
         params: Iterable[Any],
-        lr: float = 0.001,
+        lr: float = 0.01,
         up: float = 1.2,
         down: float = 0.5,
-        lr_min: float = 1e-5,
+        lr_min: float = 1e-6,
         lr_max: float = 50.0,
     ) -> None:
         super().__init__(

@@ -26,8 +26,8 @@ class SMD(StepSize):
 
     Args:
         params: parameters or groups of them.
-        lr: initial step size of every weight, > 0.
-        theta: meta step size θ, >= 0.
+        lr: initial step size of every weight, > 0. Defaults of lr and theta are those of IDBD; Connect-4: 0.0302.
+        theta: meta step size θ, >= 0; Connect-4: 3.1.
         mu: what h keeps per step, 0 to 1.
         extra_x: sum x² h, as the authors' Connect-4 program does, instead of the published x h. It differs only where
             an index stands twice (x = 2, symmetric boards).
@@ -41,7 +41,7 @@ class SMD(StepSize):
     cross_entropy = True
 
     def __init__(
-        self, params: Iterable[Any], lr: float = 0.0302, theta: float = 3.1, mu: float = 1.0, extra_x: bool = False
+        self, params: Iterable[Any], lr: float = 0.01, theta: float = 0.003, mu: float = 1.0, extra_x: bool = False
     ) -> None:
         lr, theta = positive("lr", lr), positive("theta", theta, zero=True)
         super().__init__(params, lr=lr, theta=theta, mu=between("mu", mu, 0, 1), extra_x=flag("extra_x", extra_x))

@@ -13,21 +13,31 @@ A rule is a subclass of ``StepSize`` with up to five short functions of its hype
 Convention: gradients are those of the **value**, and rules **add**: w <- w + step size * td_error * gradient.
 """
 
+import copy
+import functools
+import math
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, NamedTuple, overload
+from typing import Any, ClassVar, NamedTuple, Self
 
 import torch
 from torch import Tensor
 
-from rlgames.optim.eligible import eligible
+from rlgames.optim.checks import is_number, plain
 from rlgames.optim.lanes import params_class
+from rlgames.optim.lesson import Lesson, Traced, ahead_of, all_finite, changes, gradients_of, largest, traces_of
 from rlgames.optim.transition import Transition as Transition
 from rlgames.optim.undecorated import Optimizer
-from rlgames.traces import Traces, add_trace, faded
+from rlgames.traces import Traces
 
 Number = float | Tensor
 Gradients = Sequence[Tensor | None]
+DAMPERS = ("lr", "theta", "mu")  # hyper-parameters that make a rule calmer when they are lowered
+
+
+class DivergenceError(ValueError):
+    """A step would have made a weight, or what is remembered of it, infinite or NaN; it was not made."""
 
 
 class NoState(NamedTuple):
@@ -43,10 +53,12 @@ class StepSize(Optimizer):
     """A torch optimizer that is told the TD error: ``optimizer.step(delta)``, with the value's gradient in ``grad``.
 
     Sparse gradients (``nn.EmbeddingBag(sparse=True)``) touch the active rows only; dense gradients update every entry.
-    An index that stands several times in a sparse gradient is one weight with the sum as its gradient.
+    An index that stands several times in a sparse gradient is one weight with the sum as its gradient. What is not
+    finite is refused, and a step that is refused changes nothing.
 
     ``lr`` may change at any time, by hand or by an LR scheduler. Of rules that learn a step size per weight
-    (``lr_is_start``) it is only the first one: a new lr then reaches parameters that were never stepped, and no others.
+    (``lr_is_start``) it is only the first one: a new lr then reaches parameters that were never stepped, and no others,
+    of which a warning tells once.
 
     Attributes:
         State: NamedTuple of what the rule remembers per weight; its fields name the tensors in ``optimizer.state``.
@@ -56,8 +68,6 @@ class StepSize(Optimizer):
         shared: names of numbers that all weights of a parameter group share. They start at 0; in ``p`` each is an array
             without axes, kept in the state of the group's first parameter: ``p.name[()]`` reads it and may be assigned.
         units: output units for which the rule is derived.
-        cross_entropy: the rule descends the cross-entropy of a logistic unit: the slope of the unit cancels, and
-            ``t.e`` is (the trace of) x instead of slope * x.
         traced: the rule is defined with eligibility traces.
         transient: fields of the state that a weight forgets (0) when its trace ends.
         looks_ahead: the rule reads ``t.x_next``: ``step`` needs ``next_grads``, without which they are 0.
@@ -70,7 +80,6 @@ class StepSize(Optimizer):
     Params32: ClassVar[type]
     shared: ClassVar[tuple[str, ...]] = ()
     units: ClassVar[tuple[str, ...]] = ("identity", "tanh", "sigmoid")
-    cross_entropy: ClassVar[bool] = False
     traced: ClassVar[bool] = True
     transient: ClassVar[tuple[str, ...]] = ()
     looks_ahead: ClassVar[bool] = False
@@ -85,10 +94,23 @@ class StepSize(Optimizer):
         super().__init__(params, hyper)
 
     @property
+    def cross_entropy(self) -> bool:
+        """Whether the rule descends the cross-entropy of a logistic unit: ``t.e`` is (the trace of) x, not slope * x.
+
+        An option of some rules; others set it as an attribute of the class.
+        """
+        return bool(self.param_groups[0].get("cross_entropy", False))
+
+    @functools.cached_property
     def lr_is_start(self) -> bool:
         """Whether lr is only the step size with which weights begin."""
         p = self.hyper(self.param_groups[0])
         return bool(self.initial(p) != self.initial(p._replace(lr=2 * p.lr)))
+
+    def remedy(self, prefix: str = "") -> str:
+        """What helps if values diverge; ``prefix`` stands before the names of hyper-parameters."""
+        extra = f", or set {prefix}extra_x to false" if self.param_groups[0].get("extra_x") else ""
+        return f"lower {' or '.join(prefix + name for name in DAMPERS if name in self._names)}{extra}"
 
     @classmethod
     def check_traces(cls, traces: Traces) -> None:
@@ -108,12 +130,23 @@ class StepSize(Optimizer):
         return [name for name in self.Params._fields if name not in self.shared]  # type: ignore[attr-defined]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group of parameters; its own hyper-parameters are checked as those of the constructor."""
+        """Add a group of parameters; its own hyper-parameters are checked as those of the constructor.
+
+        Raises:
+            ValueError: for hyper-parameters out of range, or parameters of another precision than float32 and float64.
+        """
         own = {name: param_group[name] for name in self._names if name in param_group}
         if own:
             checked = type(self)([torch.zeros(1)], **own)
             param_group = param_group | {name: checked.defaults[name] for name in own}
         super().add_param_group(param_group)
+        for dtype in {param.dtype for param in self.param_groups[-1]["params"]} - {torch.float32, torch.float64}:
+            del self.param_groups[-1]  # counters begin at 1e-30, and sums go over millions of steps
+            raise ValueError(f"a parameter is {dtype}; rules learn torch.float32 and torch.float64")
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over a copy of ``state_dict``: the optimizer that it came from may go on without this one noticing."""
+        super().load_state_dict(copy.deepcopy(state_dict))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take over a saved state; hyper-parameters that did not exist when it was saved get their defaults."""
@@ -152,134 +185,130 @@ class StepSize(Optimizer):
         first = group["params"][0]
         for name in self.shared:
             self.state[first].setdefault(name, first.detach().new_zeros(()))
-        values = group | {name: self.state[first][name] for name in self.shared}
-        return self.Params(*(values[name] for name in self.Params._fields))  # type: ignore[attr-defined]
+        values = {name: plain(group[name]) for name in self._names}
+        return self.Params(**values, **{name: self.state[first][name] for name in self.shared})
 
     def state_of(self, param: Tensor, group: dict[str, Any]) -> Any:
         """The state tensors of ``param``, in its shape, made on first use."""
         state = self.state[param]
         initial = self.initial(self.hyper(group))
         missing = [name for name in initial._fields if name not in state]
-        if 0 < len(missing) < len(initial):
+        if missing and state.keys() - {"trace", *self.shared}:  # of an older version, or of another rule
             raise ValueError(f"the saved state of {type(self).__name__} lacks {', '.join(missing)}")
         for name, start in zip(initial._fields, initial, strict=True):
             if name not in state:
                 state[name] = torch.full_like(param, start, memory_format=torch.contiguous_format)
         return type(initial)(*(state[name] for name in initial._fields))
 
-    @overload  # type: ignore[override]
-    def step(
-        self, delta: Number, slope: Number = 1.0, *, traces: Traces | None = None, next_grads: Gradients = ()
-    ) -> None: ...
-    @overload
-    def step(
-        self,
-        delta: Number,
-        slope: Number = 1.0,
-        *,
-        traces: Traces | None = None,
-        next_grads: Gradients = (),
-        closure: Callable[[], float],
-    ) -> float: ...
     @torch.no_grad()
-    def step(
+    def step(  # type: ignore[override]
         self,
-        delta: Number,
+        delta: Number | None = None,
         slope: Number = 1.0,
         *,
         traces: Traces | None = None,
         next_grads: Gradients = (),
         closure: Callable[[], float] | None = None,
     ) -> float | None:
-        """Learn from one TD error.
+        """Learn from one TD error. A step that is refused changes nothing.
 
         Args:
-            delta: TD error, or target minus prediction in supervised learning.
+            delta: TD error, or target minus prediction in supervised learning; also a numpy or torch scalar.
             slope: derivative of the output unit, if ``grad`` holds the gradient of the sum before the unit instead of
                 the gradient of the value.
-            traces: let weights learn that were active before too; None for lambda 0.
+            traces: let weights learn that were active before too, also those of parameters that have no gradient in
+                this step; None for lambda 0, which ends all traces.
             next_grads: for rules that look ahead, the gradient of the discounted next value for each parameter (before
                 the unit, if ``grad`` is): ``torch.autograd.grad(gamma * model(x_next), model.parameters())``. Empty
                 stands for zeros, right after the last position of an episode.
             closure: computes the gradients (called once, with gradients enabled); its result is returned.
 
         Raises:
-            ValueError: if ``delta`` or ``slope`` is not a finite number, or ``next_grads`` not one per parameter.
+            TypeError: without a TD error.
+            ValueError: if ``delta``, ``slope`` or a gradient is not finite, or ``next_grads`` not one per parameter.
+            DivergenceError: a ValueError, if a weight or its state would not be finite.
         """
-        result = None
-        if closure is not None:
-            with torch.enable_grad():
-                result = closure()
-        for name, number in (("delta", delta), ("slope", slope)):
-            if not torch.isfinite(torch.as_tensor(number, dtype=torch.float64)).all():
-                raise ValueError(f"{name} is {float(number)}; a step needs a finite number")
-        ahead = self._by_parameter(next_grads)
-        before = {} if traces is None else self._extend_traces(traces, slope)
-        for group in self.param_groups:
-            self._step_group(group, delta, slope, traces, before, ahead)
+        if delta is None or callable(delta):
+            raise TypeError(
+                f"step was given {'a function' if delta else 'no delta'}; it needs the TD error, target minus value: "
+                f"step(delta), or step(delta, closure=closure)"
+            )
+        delta, slope, known = self._told("delta", delta), self._told("slope", slope), set(self.state)
+        with torch.enable_grad():
+            result = closure() if closure else None
+        ahead = ahead_of(self, next_grads)
+        gradients = gradients_of(self, traces is not None, ahead)
+        traced = traces_of(self, gradients, traces, slope) if traces else {}
+        lesson = Lesson(delta, slope, traces.decay if traces else 0.0, gradients, traced, ahead)
+        made = [change for group in self.param_groups for change in changes(self, group, lesson)]
+        if not all_finite(made):
+            for param in set(self.state) - known:  # it may begin with another lr
+                del self.state[param]
+            raise DivergenceError(
+                f"{type(self).__name__} diverged, {self.remedy()}: with delta {delta:g} and gradients of up to "
+                f"{largest(gradients):g} a weight or its state would be infinite or NaN"
+            )
+        for tensor, i, values in made:
+            tensor[i] = values
+        self._remember(traced)
+        self._warn_of_lr()
         return result
 
     @torch.no_grad()
     def add_traces(self, traces: Traces, slope: Number = 1.0) -> None:
-        """Let the traces decay and add the gradients of the value, without learning; ``step`` does so by itself."""
-        self._extend_traces(traces, slope)
+        """Let the traces decay and add the gradients of the value, without learning; ``step`` does so by itself.
 
-    def _extend_traces(self, traces: Traces, slope: Number) -> dict[Tensor, Tensor | None]:
-        """As ``add_traces``; what was left of the traces before the gradients joined them."""
-        before = {}
-        for param in self._parameters():
-            if param.grad is not None:
-                gradient = param.grad.coalesce() if param.grad.is_sparse else param.grad
-                gradient = gradient if self.cross_entropy else gradient * slope
-                before[param] = faded(self.state[param].get("trace"), traces)
-                self.state[param]["trace"] = add_trace(before[param], gradient, traces)
-        return before
+        Raises:
+            ValueError: if ``slope`` or a gradient is not finite.
+        """
+        slope = self._told("slope", slope)
+        self._remember(traces_of(self, gradients_of(self, True, {}), traces, slope))
 
     def end_traces(self) -> None:
         """Forget all traces: an episode begins."""
         for state in self.state.values():
             state.pop("trace", None)
 
-    def _parameters(self) -> list[Tensor]:
-        return [param for group in self.param_groups for param in group["params"]]
+    def excerpt(self, rows: Tensor) -> Self:
+        """An optimizer of the same rule over a copy of some ``rows`` of the first parameter and of their state."""
+        group, param = self.param_groups[0], self.param_groups[0]["params"][0]
+        part, state = torch.nn.Parameter(param.detach()[rows]), self.state_of(param, group)
+        fields = {name: tensor[rows] for name, tensor in zip(state._fields, state, strict=True)}
+        shared = {name: self.state[param][name].clone() for name in self.shared}
+        other = copy.copy(self)
+        other.param_groups, other.state = [{**group, "params": [part]}], defaultdict(dict, {part: fields | shared})
+        return other
 
-    def _by_parameter(self, grads: Gradients) -> dict[Tensor, Tensor | None]:
-        params = self._parameters()
-        if grads and len(grads) != len(params):
-            raise ValueError(f"next_grads holds {len(grads)} gradients; the optimizer has {len(params)} parameters")
-        return dict(zip(params, grads, strict=True)) if grads else {}
+    def _told(self, name: str, value: Any) -> float:
+        """``value`` as a Python number.
 
-    def _step_group(
-        self,
-        group: dict[str, Any],
-        delta: Number,
-        slope: Number,
-        traces: Traces | None,
-        before: dict[Tensor, Tensor | None],
-        ahead: dict[Tensor, Tensor | None],
-    ) -> None:
-        p, factor, decay = self.hyper(group), 1.0 if self.cross_entropy else slope, traces.decay if traces else 0.0
-        parts = []
-        for param in group["params"]:
-            if param.grad is None:
-                continue
-            state = self.state_of(param, group)
-            trace, next_grad = self.state[param].get("trace"), ahead.get(param) if self.looks_ahead else None
-            who = eligible(param.grad, trace, before.get(param), next_grad, factor, pick=bool(self.transient))
-            i, x, e, x_next, fresh = who
-            s = type(state)(*(tensor[i] for tensor in state))
-            s = s._replace(**{name: getattr(s, name).masked_fill(fresh, 0) for name in self.transient})
-            parts.append((param, state, i, param[i], s, Transition(delta, slope, x, e, x_next, decay, 0.0)))
-        if not parts:
-            return
-        total = self._sum([p.total(w, s, t) for *_, w, s, t in parts])
-        for param, state, i, w, s, t in parts:
-            param[i], new = p.update(w, s, t._replace(sum=total))
-            for tensor, values in zip(state, new, strict=True):
-                tensor[i] = values
+        Raises:
+            ValueError: if it is no finite number.
+        """
+        number, shape = plain(value), tuple(getattr(value, "shape", ()))
+        if not is_number(number) and shape:
+            raise ValueError(
+                f"{name} has the shape {shape}, but a step learns from one TD error; for a minibatch put the errors "
+                f"into the gradient, (deltas * values).sum().backward(), and call step(1.0)"
+            )
+        if not is_number(number) or not math.isfinite(number):
+            hint = f" (if values diverged, {self.remedy()})" if is_number(number) else ""
+            raise ValueError(f"{name} is {number!r}; a step needs a finite number{hint}")
+        return float(number)
 
-    def _sum(self, summands: list[Any]) -> Any:
-        """Sum of what ``total`` returned for the parameters of a group."""
-        if self.Sums is None:
-            return sum(torch.as_tensor(summand).sum() for summand in summands)
-        return self.Sums(*(sum(column.sum() for column in columns) for columns in zip(*summands, strict=True)))
+    def _remember(self, traced: Traced) -> None:
+        self.end_traces()
+        for param, (_, trace) in traced.items():
+            self.state[param]["trace"] = trace
+
+    def _warn_of_lr(self) -> None:
+        """Say once of a group that a new lr does not reach weights that have a step size of their own."""
+        for group in self.param_groups:
+            start = group.setdefault("start_lr", group["lr"])  # None: it was said
+            if start not in (None, group["lr"]) and self.lr_is_start:
+                group["start_lr"] = None
+                warnings.warn(
+                    f"{type(self).__name__} learns a step size for each weight: a new lr has no effect on weights that "
+                    f"began with another one",
+                    stacklevel=5,  # past step and what torch wraps it in
+                )

@@ -48,20 +48,23 @@ class SwiftTD(StepSize):
     where τ > η and x is not 0:   h = h' = z̄ = 0,   β ← β + x² ln(decay)
     z ← γλ z + a (1 - b),   p ← γλ p + h' x,   z̄ ← γλ z̄ + a (1 - b - γλ z̄ x),   h'' = h - h' x (z - a) - h a x
     Δw = (δ + g) z - g a,   w ← w + Δw
-    β ← min(β + θ exp(-β) δ p, ln η),   h' ← h,   h ← h'' + (δ + g) z̄ - g a
+    β ← max(min(β + θ exp(-β) δ p, ln η), -23),   h' ← h,   h ← h'' + (δ + g) z̄ - g a
 
     Here δ is the TD error with the weights of the moment. True online TD has that of the value before the last step,
     which is δ + g; so its second half of a step and the first half of the next one, as printed in the paper, make one
     step here. The traces are SwiftTD's own; what decays and how long weights stay eligible is said by ``traces``, of
     which an exploratory move must end all (learner.traces=res): the value is learned of what is played greedily.
 
-    Follows the class SwiftTD of the authors' package (0.2.0), its sparse one: when τ > η the active weights forget h
-    and z̄, before the traces are renewed; their dense class does so for all weights, and afterwards. Differs where a
-    weight's trace has ended: h' is then h, since nothing has changed it; their sparse class keeps an older one.
+    With traces it follows the class SwiftTD of the authors' package (0.2.0), its sparse one: when τ > η the active
+    weights forget h and z̄, before the traces are renewed; their dense class does so for all weights, and afterwards.
+    Differs where a weight's trace has ended: h' is then h, since nothing has changed it; their sparse class keeps an
+    older one. Hence without traces it is their dense class, as long as no step is cut and no weight is active in two
+    positions in a row. The floor of β, exp(-23) = 1e-10, is what the package means by eta_min (it compares another
+    number with it): below it exp(-β) would overflow, as it does there, for features of 100 and more.
 
     Args:
         params: parameters or groups of them.
-        lr: initial step size of every weight, > 0.
+        lr: initial step size of every weight, > 0. All defaults are those of the authors' package.
         theta: meta step size θ, >= 0.
         eta: η, largest share of an error that a step may remove, > 0.
         decay: by what step sizes shrink where that would be exceeded, above 0 to 1.
@@ -120,5 +123,6 @@ class SwiftTD(StepSize):
         h_next = h - h_old * x * (z - a) - h * a * x + t.delta * z_bar + g * (z_bar - a)
         change = t.delta * z + g * (z - a)
         beta = s.beta + (1 - keep) * torch.square(x) * math.log(p.decay)
-        beta = torch.clamp_max(beta + p.theta * torch.exp(-beta) * t.delta * trace, math.log(p.eta))
+        rise = p.theta * torch.exp(torch.clamp_max(-beta, 23)) * t.delta * trace
+        beta = torch.clamp(beta + rise, -23, math.log(p.eta))
         return w + change, Meta(beta, h_next, h, change, z, trace, z_bar)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rlgames.optim.checks import positive
+from rlgames.optim.checks import flag, positive
 from rlgames.optim.step_size import StepSize, Transition
 
 TINY = 1e-30  # start of both counters: then |N| / A is 1 before the first change, and no rule has to ask about 0 / 0
@@ -25,7 +25,8 @@ class TCL(StepSize):
 
     Args:
         params: parameters or groups of them.
-        lr: global step size α, > 0.
+        lr: global step size α, > 0. The default, which suits other tasks too, is that of Bagheri et al. 2015.
+        cross_entropy: descend the cross-entropy of a logistic unit instead of the squared error, see TDL.
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -33,8 +34,8 @@ class TCL(StepSize):
 
     State = Counters
 
-    def __init__(self, params: Iterable[Any], lr: float = 0.04) -> None:
-        super().__init__(params, lr=positive("lr", lr))
+    def __init__(self, params: Iterable[Any], lr: float = 0.04, cross_entropy: bool = False) -> None:
+        super().__init__(params, lr=positive("lr", lr), cross_entropy=flag("cross_entropy", cross_entropy))
 
     @staticmethod
     def initial(p: Any) -> Counters:
@@ -54,15 +55,31 @@ class TCL(StepSize):
 
 
 class TCLDelta(TCL):
-    """TCL[δ] (Bagheri et al. 2015, eq. 8): the counters sum the TD error without the slope of the output unit.
+    """TCL[δ] (Bagheri et al. 2015, eq. 8): the counters of every weight that takes part sum the TD error itself.
 
-    w ← w + α (|N| / A) δ e,   then N ← N + δ x,   A ← A + |δ x|
+    w ← w + α (|N| / A) δ e,   then N ← N + δ,   A ← A + |δ|   where x or e is not 0
+
+    Args:
+        params: parameters or groups of them.
+        lr: global step size α, > 0.
+        cross_entropy: see TCL.
+        extra_x: count δ x, as this package did before; weights whose x is 0 and whose trace still learns then count
+            nothing. In Connect-4 it differs where an index stands twice (x = 2, symmetric boards), and with traces.
+
+    Raises:
+        ValueError: for hyper-parameters out of range.
     """
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 0.04, cross_entropy: bool = False, extra_x: bool = False
+    ) -> None:
+        hyper = {"lr": positive("lr", lr), "cross_entropy": flag("cross_entropy", cross_entropy)}
+        super(TCL, self).__init__(params, **hyper, extra_x=flag("extra_x", extra_x))
 
     @staticmethod
     def update(p: Any, w: Any, s: Counters, t: Transition) -> tuple[Any, Counters]:
         """See the class."""
-        r = t.delta * t.x
+        r = t.delta * (t.x if p.extra_x else torch.sign(torch.abs(t.x) + torch.abs(t.e)))
         return w + p.step_size(s) * t.delta * t.e, Counters(s.N + r, s.A + torch.abs(r))
 
 
@@ -71,15 +88,17 @@ class TCLEXP(TCL):
 
     Args:
         params: parameters or groups of them.
-        lr: global step size α, > 0.
+        lr: global step size α, > 0. It and β are those of Bagheri et al. 2015, which suit other tasks too.
         beta: how steeply g falls, > 0: an incoherent weight keeps exp(-β) of its step size.
+        cross_entropy: see TCL.
 
     Raises:
         ValueError: for hyper-parameters out of range.
     """
 
-    def __init__(self, params: Iterable[Any], lr: float = 0.05, beta: float = 2.7) -> None:
-        super(TCL, self).__init__(params, lr=positive("lr", lr), beta=positive("beta", beta))
+    def __init__(self, params: Iterable[Any], lr: float = 0.05, beta: float = 2.7, cross_entropy: bool = False) -> None:
+        hyper = {"lr": positive("lr", lr), "beta": positive("beta", beta)}
+        super(TCL, self).__init__(params, **hyper, cross_entropy=flag("cross_entropy", cross_entropy))
 
     @staticmethod
     def step_size(p: Any, s: Counters) -> Any:

@@ -14,7 +14,7 @@ class TIDBD(IDBD):
     β ← β + θ δ x h,   α = exp(β),   w ← w + α δ e,   h ← h [1 - α x e]⁺ + α δ e
 
     Only weights that are active at hand change their step size, where IDBD(λ) has e in place of x. Without traces both
-    are one rule, and its published values for Connect-4 are the defaults. With a unit of slope y' the gradient y' x
+    are one rule, and its defaults are taken over. With a unit of slope y' the gradient y' x
     takes the place of x.
 
     Args:
@@ -39,7 +39,7 @@ class OrdinaryTIDBD(TIDBD):
     β ← β - θ δ (γ x' - x) h,   α = exp(β),   w ← w + α δ e,   h ← h [1 + α e (γ x' - x)]⁺ + α δ e
 
     x' are the features of the next position; weights that are active there alone change their step size too. Defaults
-    and arguments are those of TIDBD; none are published for Connect-4.
+    and arguments are those of TIDBD.
     """
 
     looks_ahead = True

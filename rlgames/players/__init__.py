@@ -1,4 +1,4 @@
-"""Players: who chooses moves, one file each."""
+"""Players: they choose moves; one file each."""
 
 from rlgames.players.greedy import GreedyPlayer
 from rlgames.players.minimax import Minimax

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rlgames.interrupts import ask, flag
 from rlgames.players.player import refuse_finished
 from rlgames.policy import greedy_move, greedy_moves
 
@@ -13,15 +14,15 @@ from rlgames.policy import greedy_move, greedy_moves
 class GreedyPlayer:
     """Plays the move an agent values most, without exploration: always the same move on the same board.
 
-    Remembers its moves, so that a board which returns costs nothing. A player therefore belongs to one state of the
+    It remembers its moves, so a board that recurs costs nothing. A player therefore belongs to one state of the
     weights: make a new one after learning.
 
     Args:
         agent: an agent of ``rlgames.agents``.
-        lookahead: plies that it looks ahead; with 1 it compares the values after its moves.
+        lookahead: plies to look ahead; 1 compares the values after its moves.
 
     Raises:
-        ValueError: for a lookahead of more than one ply by an agent that does not value boards by a network.
+        ValueError: for a lookahead of more than one ply with an agent that does not value boards by a network.
     """
 
     def __init__(self, agent: Any, lookahead: int = 1) -> None:
@@ -31,10 +32,11 @@ class GreedyPlayer:
         self._moves: dict[Any, int] = {}
 
     def move(self, board: Any, rng: np.random.Generator) -> int:
-        """The best move in the agent's eyes; ``rng`` is not used.
+        """The move the agent considers best; ``rng`` is not used.
 
         Raises:
             ValueError: if the game is over.
+            rlgames.interrupts.Interrupted: if a signal asks for an end.
         """
         move = self._moves.get(board)
         if move is None:
@@ -46,11 +48,13 @@ class GreedyPlayer:
         if self.lookahead > 1:
             from rlgames.search.lookahead import lookahead_move
 
-            return int(self.agent.run(lookahead_move, board, self.lookahead)[0])
+            move = int(self.agent.run(lookahead_move, board, self.lookahead, flag())[0])
+            ask()
+            return move
         return int(self.agent.run(greedy_move, board)[0])
 
     def moves(self, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The best move after each of ``lines`` from ``board``: ``[n, longest]``, the first ``lengths`` count."""
+        """The best move after each of ``lines`` from ``board``: ``[n, longest]``, the first ``lengths`` moves count."""
         if self.lookahead > 1:
             ends = (functools.reduce(type(board).play, line[:n], board) for line, n in zip(lines, lengths, strict=True))
             return np.array([self._choose(end) for end in ends])

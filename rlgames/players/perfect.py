@@ -1,4 +1,4 @@
-"""The perfect Connect-4 player, against which the literature measures."""
+"""The perfect Connect-4 player, the yardstick of the literature."""
 
 import copy
 import functools
@@ -14,19 +14,19 @@ from rlgames.players.solver import Solver, last_ply
 log = logging.getLogger(__name__)
 
 LOSING = ("random", "distant")
-RANDOM_STONES = 10  # losing moves are random while at most so many stones lie
-QUICK_LOSS = 12  # a random losing move must put off the defeat by at least so many plies
+RANDOM_STONES = 10  # losing moves are random while at most this many stones are on the board
+QUICK_LOSS = 12  # a random losing move must delay defeat by at least this many plies
 
 
 class Perfect:
-    """Never gives away a win or a draw; what it does in a lost position is its ``losing`` mode.
+    """Never gives away a win or a draw; its ``losing`` mode decides what it does in a lost position.
 
-    Draws lots among the moves of the highest score (the quickest win, a draw, the most distant loss). In mode "random"
-    a lost position with at most 10 stones is played differently, so that matches differ (Thill 2015, section 4.2.1):
-    any move after which at least 12 more plies are played, the last of them being the defeat, all with the same
-    probability; if there is none, a most distant loss. Mode "distant" is harder to beat: always a most distant loss.
+    Chooses at random among the moves with the highest score (the quickest win, a draw, the most distant loss). To vary
+    matches, mode "random" plays lost positions with at most 10 stones differently (Thill 2015, section 4.2.1): any move
+    that delays defeat to the 12th ply after it or later, all with the same probability; without such a move, a most
+    distant loss. Mode "distant" is harder to beat: always a most distant loss.
 
-    The authors' program takes the first of equally distant losses; lots show more of an agent's play.
+    The authors' program takes the first of equally distant losses; random choice shows more of an agent's play.
 
     Args:
         game: Connect-4.
@@ -34,7 +34,7 @@ class Perfect:
         cache: folder for solved positions; None: $RLGAMES_CACHE, or rlgames in the user's cache folder.
 
     Raises:
-        ImportError: without the library bitbully.
+        ImportError: if the library bitbully is not installed.
         ValueError: for another game or mode.
     """
 
@@ -63,7 +63,7 @@ class Perfect:
         return self.solver.best(board)
 
     def candidates(self, board: Any) -> tuple[int, ...]:
-        """The moves among which ``move`` draws lots.
+        """The moves among which ``move`` chooses at random.
 
         Raises:
             ValueError: if the game is over.
@@ -91,14 +91,14 @@ def _mode(losing: str) -> str:
 
 
 def perfect_or_minimax(game: Any, cache: str | None = None, depth: int = 8) -> Perfect | Minimax:
-    """The best opponent there is for ``game``.
+    """The best opponent available for ``game``.
 
-    Connect-4: ``Perfect``, or ``Minimax`` with a notice where the library bitbully is missing. Games of at most 9
-    plies: ``Minimax`` to the end, which is perfect. Other games: ``Minimax``.
+    Connect-4: ``Perfect``, or ``Minimax`` with a notice if the library bitbully is missing. Games of at most 9 plies:
+    ``Minimax`` to the end, which is perfect. Other games: ``Minimax``.
 
     Args:
         game: the game.
-        cache: folder for solved positions, see ``Perfect``.
+        cache: folder for solved positions; see ``Perfect``.
         depth: of the minimax search.
 
     Raises:
@@ -116,7 +116,7 @@ def perfect_or_minimax(game: Any, cache: str | None = None, depth: int = 8) -> P
 
 @functools.cache
 def _notice(depth: int) -> None:
-    """Say once what is missing."""
+    """Warn once that the library is missing."""
     log.warning(
         "The perfect Connect-4 player needs the library bitbully, which is not installed: the opponent is a minimax"
         " search of depth %d instead, and success rates are not comparable with published ones."

@@ -1,4 +1,4 @@
-"""What a player is, and what players share."""
+"""The player protocol, and what players share."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
@@ -21,7 +21,7 @@ class Solution(NamedTuple):
     """What a search found.
 
     Attributes:
-        value: of the position for the player to move; above 0 a win, below 0 a loss, the larger the better.
+        value: value for the player to move; above 0 a win, below 0 a loss, the larger the better.
         moves: all moves that reach it, in the game's order.
     """
 

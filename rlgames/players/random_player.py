@@ -12,7 +12,7 @@ class RandomPlayer:
     """Plays any legal move with the same probability.
 
     Args:
-        game: not needed; taken because all opponents are built alike.
+        game: not used; accepted because all opponents are built alike.
     """
 
     def __init__(self, game: Any = None) -> None:

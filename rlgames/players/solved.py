@@ -1,6 +1,6 @@
-"""Solved positions in a file, so that what a slow solver found once serves later runs and other processes.
+"""Solved positions in a file, so that later runs and other processes can reuse what a slow solver found.
 
-The file is a help and never needed: whatever is wrong with it ends in one warning, and the solver works without it.
+The file helps but is never needed: whatever is wrong with it causes one warning, and the solver works without it.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 APPLICATION = 0x726C676D  # marks the file as ours
-BATCH, SECONDS = 100, 2.0  # found positions are written this many together, or after this time
+BATCH, SECONDS = 100, 2.0  # new positions are written this many at a time, or after this time
 
 _inherited: list[sqlite3.Connection] = []  # SQLite forbids a child process even to close its parent's connections
 
@@ -23,18 +23,18 @@ def cache_folder(cache: str | None = None) -> Path:
     """Where solved positions are kept: ``cache``, else $RLGAMES_CACHE, else rlgames in the user's cache folder."""
     chosen = cache or os.environ.get("RLGAMES_CACHE")
     if chosen:
-        return Path(chosen).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "rlgames"
+        return Path(os.path.expanduser(chosen))
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "rlgames"
 
 
 class SolvedPositions:
     """A table from position to (value, best moves), shared by all processes that open the same file.
 
-    Every process uses a connection of its own, also after a fork. SQLite's locks keep the file whole.
+    Every process uses its own connection, even after a fork. SQLite's locks keep the file consistent.
 
     Args:
-        file: the SQLite file; made, with its folder, when first needed.
-        solver: name, version and scale of the solver: answers of one solver are never given for another's.
+        file: the SQLite file; created, with its folder, when first needed.
+        solver: name, version and scale of the solver: one solver's answers are never returned for another.
     """
 
     def __init__(self, file: Path, solver: str) -> None:
@@ -62,14 +62,14 @@ class SolvedPositions:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was found since the last time."""
+        """Write what was found since the last write."""
         if os.getpid() == self._process and self._new:
             rows = [(self.solver, key, *found) for key, found in self._new.items()]
             self._try("INSERT OR IGNORE INTO solved VALUES (?, ?, ?, ?)", rows)
             self._start(self._process)
 
     def _start(self, process: int) -> None:
-        """Forget what is not written: it is written by now, or by the process we are a fork of."""
+        """Forget unwritten positions: they are written by now, or the parent process writes them."""
         if getattr(self, "_process", process) != process and self._connection:
             _inherited.append(self._connection)
             self._connection = None
@@ -78,7 +78,7 @@ class SolvedPositions:
         self._written = time.monotonic()
 
     def _try(self, statement: str, rows: Iterable[tuple[object, ...]]) -> list[tuple[int, int]]:
-        """Run ``statement`` for each of ``rows`` in one transaction; nothing if the file does not allow it."""
+        """Run ``statement`` for each of ``rows`` in one transaction; return nothing if the file fails."""
         if not self._reads:
             return []
         try:
@@ -93,7 +93,7 @@ class SolvedPositions:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.file, timeout=10, check_same_thread=False)
         with connection:
-            connection.execute("PRAGMA synchronous = OFF")  # a crash of the machine may cost the file, but nothing else
+            connection.execute("PRAGMA synchronous = OFF")  # a crash of the machine may cost the file, nothing else
             (application,) = connection.execute("PRAGMA application_id").fetchone()
             (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if tables and application != APPLICATION:
@@ -108,10 +108,10 @@ class SolvedPositions:
         return connection
 
     def _give_up(self, error: Exception) -> None:
-        """Go on without the file. What can never work again is set aside, so that the next run starts a new file."""
+        """Continue without the file. A file that can never work again is set aside; the next run starts a new one."""
         self._writes = False
         text = f"solved positions are not kept: {self.file}: {error}"
-        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY:  # a common cache may well be read-only
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY:  # a shared cache may well be read-only
             log.warning(text)
             return
         self._reads, self._connection = False, None

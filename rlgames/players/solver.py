@@ -10,28 +10,28 @@ from rlgames.players.player import Solution, refuse_finished
 from rlgames.players.solved import SolvedPositions, cache_folder
 
 COLUMNS, BOTTOM = 7, sum(1 << 7 * column for column in range(7))
-BOOK_PLY = 12  # up to here the opening book answers at once
-KEPT_PLY = 24  # from here on solving is faster than a file
-MEMORY = 500_000  # positions remembered in memory, some 150 bytes each
+BOOK_PLY = 12  # below this ply, the opening book answers at once
+KEPT_PLY = 24  # from this ply on, solving is faster than a file
+MEMORY = 500_000  # positions kept in memory, some 150 bytes each
 
 
 class Solver:
     """Scores of positions and moves by perfect play.
 
-    A score is for the player to move: 0 is a draw, s > 0 a win and s < 0 a loss in which the winner places stone number
-    22 - |s| of its own as the last one. So quick wins and distant losses score higher.
+    A score is for the player to move: 0 is a draw, s > 0 a win and s < 0 a loss in which the winner's last stone is its
+    stone number 22 - |s|. So quick wins and distant losses score higher.
 
     Solving is slow from 12 to 16 stones (up to a second), so these answers are kept in memory and in a file.
 
     Args:
-        cache: folder of the file, see ``rlgames.players.solved.cache_folder``.
+        cache: folder of the file; see ``rlgames.players.solved.cache_folder``.
 
     Raises:
-        ImportError: without the library.
+        ImportError: if the library is not installed.
     """
 
     def __init__(self, cache: str | None = None) -> None:
-        self._library = import_module("bitbully.bitbully_core")  # here and not above: an optional extra
+        self._library = import_module("bitbully.bitbully_core")  # imported here because it is an optional extra
         book = import_module("bitbully_databases").BitBullyDatabases.get_database_path("12-ply-dist")
         self._core = self._library.BitBullyCore(Path(book))
         self._known: dict[Any, Solution] = {}
@@ -89,16 +89,16 @@ class Solver:
         return solution
 
     def _search(self, board: Any) -> Solution:
-        """The exact value first; then each move need only be asked whether it reaches it, which is twice as fast."""
+        """Find the exact value first, then only test which moves reach it; this is twice as fast."""
         position = self._position(board)
         value = self._core.mtdf(position, first_guess=0)
         moves = (int(move) for move in board.moves())
         return Solution(value, tuple(move for move in moves if self._reaches(position, move, value)))
 
     def _reaches(self, position: Any, move: int, value: int) -> bool:
-        """Whether ``move`` is worth ``value``, the best there is."""
+        """Whether ``move`` reaches ``value``, the best possible."""
         if position.canWin(move):
-            return value > 0  # no win is quicker, so the value is that of this one
+            return value > 0  # no win is quicker, so this one has the value
         after = position.playMoveOnCopy(move)
         if not after.movesLeft():
             return value == 0
@@ -113,20 +113,20 @@ class Solver:
             columns.append([1 if code >> row & 1 else 2 for row in range(height)] + [0] * (6 - height))
         position = self._library.BoardCore()
         if not position.setBoard(columns):
-            raise ValueError(f"no position of Connect-4: {board}")
+            raise ValueError(f"not a Connect-4 position: {board}")
         return position
 
 
 def last_ply(score: int, ply: int) -> int:
-    """Number of stones at the end of a game won or lost with ``score`` for the player to move after ``ply`` stones."""
+    """Stones at the end of a game won or lost with ``score`` for the player to move after ``ply`` stones."""
     winner_is_first = (score > 0) == (ply % 2 == 0)
     return 2 * (22 - abs(score)) - winner_is_first
 
 
 def _canonical(board: Any) -> tuple[int, bool]:
-    """A number for the position and its mirror image, and whether it is that of the mirror image.
+    """A number shared by the position and its mirror image, and whether it was computed from the mirror image.
 
-    It holds every stone and, by their number, who is to move.
+    It encodes every stone and, by their number, who is to move.
     """
     key = ((board.first | board.second) + BOTTOM) | board.first
     mirror = sum((key >> 7 * column & 127) << 7 * (COLUMNS - 1 - column) for column in range(COLUMNS))

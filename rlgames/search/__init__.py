@@ -1,1 +1,1 @@
-"""Search for any game: ``lookahead`` for n-tuples, ``plain`` for any network."""
+"""Search in any game: ``lookahead`` for n-tuples, ``plain`` for any network."""

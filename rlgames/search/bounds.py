@@ -1,3 +1,3 @@
-"""What a score is that a search with a window found: the value itself, or one that the value is not below or above."""
+"""What the score of a windowed search says about the value: the score is equal to it, a lower or an upper bound."""
 
 EXACT, LOWER, UPPER = 1, 2, 3

@@ -1,6 +1,6 @@
 """A trained agent looks several plies ahead: alpha-beta search over its values, in plain Python and compiled.
 
-The agent's own way to move is a search of one ply. Deeper ones cost time when it plays and nothing when it learns.
+By itself an agent moves by a search of one ply. Deeper searches cost time in play and none in learning.
 """
 
 from typing import Any
@@ -9,17 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import borrowed, compilable
-from rlgames.policy import TOLERANCE, put_safe_first
+from rlgames.policy import TOLERANCE, put_open_first, put_safe_first, reward
 
-WIN = 1e6  # a win after n plies scores WIN - n, far above any sum of weights; a draw 0, as the sum of the value 0
-
-
-def lookahead_move(agent: Any, board: Any, plies: int) -> tuple[int, float]:
-    """The best move for the player to move by a search of ``plies``, and its score, see ``search``."""
-    return search(borrowed(agent), board, plies)
+WIN = 1e6  # a win at ply n scores WIN - n, far above any sum of weights; a draw scores 0, the sum for value 0
 
 
-def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float64]:
+Flag = npt.NDArray[np.uint8]  # of ``rlgames.interrupts``: a search returns anything as soon as it is not 0
+
+
+def lookahead_move(agent: Any, board: Any, plies: int, flag: Flag) -> tuple[int, float]:
+    """The best move for the player to move by a search of ``plies``, and its score; see ``alpha_beta``."""
+    return alpha_beta(borrowed(agent), board, plies, flag)
+
+
+def lookahead_values(agent: Any, board: Any, plies: int, flag: Flag) -> npt.NDArray[np.float64]:
     """Value of each legal move for the player to move by a search of ``plies``, at least 2; -1 (lost) to +1 (won)."""
     agent = borrowed(agent)
     player, moves = board.player(), board.moves()
@@ -28,30 +31,32 @@ def lookahead_values(agent: Any, board: Any, plies: int) -> npt.NDArray[np.float
     for k in range(len(moves)):
         after = board.play(moves[k])
         if after.over():
-            value = agent.target(1.0 * after.winner())
+            value = agent.target(reward(after.winner(), board.ply, agent.win_decay))
         else:
-            score = after.player() * search(agent, after, plies - 1)[1]
-            value = agent.target(np.sign(score)) if abs(score) > WIN / 2 else agent.unit(score)
+            score = after.player() * alpha_beta(agent, after, plies - 1, flag)[1]
+            plies_before = WIN - abs(score) - 1  # the end, if one is forced
+            forced = abs(score) > WIN / 2
+            value = agent.target(reward(np.sign(score), plies_before, agent.win_decay)) if forced else agent.unit(score)
         values[k] = player * (value - middle) / (agent.target(1.0) - middle)
     return values
 
 
 @compilable
-def search(agent: Any, board: Any, plies: int) -> tuple[int, float]:
+def alpha_beta(agent: Any, board: Any, plies: int, flag: Flag) -> tuple[int, float]:
     """The best move for the player to move by a search of ``plies``, at least 1, and its score.
 
-    The score is for the player to move: a sum of weights, or that of a win, a draw or a loss. Forced wins are seen one
-    ply further, as no player leaves the other an immediate win.
+    The score is for the player to move: a sum of weights, or the score of a win, draw or loss. Forced wins are seen one
+    ply deeper, as no player leaves the opponent an immediate win.
     """
-    moves = np.empty((plies, len(agent.move_list)), np.int64)  # of the positions on the line at hand, the best last
-    left = np.zeros(plies, np.int64)  # how many of them are still to be tried
+    moves = np.empty((plies, len(agent.move_list)), np.int64)  # of the positions on the current line, the best last
+    left = np.zeros(plies, np.int64)  # how many of them are still untried
     low, high = np.full(plies, -np.inf), np.full(plies, np.inf)  # scores that matter, for the player to move there
     line = [board] * plies
     left[0], score = expand(agent, board, moves[0])
     best, ply = moves[0, max(0, left[0] - 1)], 0
     if left[0] == 0 or plies == 1:
         return best, score
-    while True:
+    while flag[0] == 0:
         if left[ply] > 0 and low[ply] < high[ply]:
             left[ply] -= 1
             line[ply + 1] = line[ply].play(moves[ply, left[ply]])
@@ -66,28 +71,33 @@ def search(agent: Any, board: Any, plies: int) -> tuple[int, float]:
         else:
             score = -low[ply]
             ply -= 1
-        if score > low[ply] + TOLERANCE:  # among equals the first: mirror images differ by how their sums round
+        if score > low[ply] + TOLERANCE:  # the first among equals: mirror images differ by rounding of sums
             low[ply] = score
             if ply == 0:
                 best = moves[0, left[0]]
+    return best, low[0]
 
 
 @compilable
 def expand(agent: Any, board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, float]:
-    """Write the moves that a search must try into ``moves``, the most promising last; how many, and the best score.
+    """Write the moves to search into ``moves``, the most promising last; return their number and the best score.
 
-    They are none if the score is final: ``moves[0]`` then reaches it.
+    The number is 0 if the score is final: ``moves[0]`` then reaches it, unless the game is over.
     """
-    player, count = board.player(), board.list_moves(moves)
-    for k in range(count):
-        if board.play(moves[k]).winner() == player:
-            moves[0] = moves[k]
-            return 0, WIN - board.ply - 1
-    if board.play(moves[0]).over():  # the last empty cell
-        return 0, 0.0
+    player = board.player()
+    if board.over():
+        return 0, score_of(board.winner() * player, board.ply)
+    count, final, winner = put_open_first(board, moves[: board.list_moves(moves)])
+    result = winner * player
+    if result > 0 or count == 0:
+        moves[0] = final
+        return 0, score_of(result, board.ply + 1)
     safe = put_safe_first(board, moves[:count], agent.replies)
+    if safe == 0 and final >= 0 and result == 0:
+        moves[0] = final
+        return 0, score_of(0, board.ply + 1)
     if safe == 0:
-        return 0, board.ply + 2 - WIN
+        return 0, score_of(-1, board.ply + 2)
     sums = agent.sums(board, moves[:safe])
     for k in range(1, safe):  # insertion sort; equals keep the game's order, which is read from the end
         move, score, j = moves[k], sums[k], k
@@ -95,4 +105,18 @@ def expand(agent: Any, board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, f
             moves[j], sums[j] = moves[j - 1], sums[j - 1]
             j -= 1
         moves[j], sums[j] = move, score
-    return safe, player * sums[safe - 1]
+    best = player * sums[safe - 1]
+    if final >= 0 and result == 0:  # tried before all that promise less than a draw, whose sum is 0
+        place = safe
+        while place > 0 and player * sums[place - 1] < 0:
+            moves[place] = moves[place - 1]
+            place -= 1
+        moves[place] = final
+        return safe + 1, max(best, 0.0)
+    return safe, best
+
+
+@compilable
+def score_of(result: int, ply: int) -> float:
+    """Score of a game that ends after ``ply`` moves with a win (+1), draw (0) or loss (-1)."""
+    return result * (WIN - ply)

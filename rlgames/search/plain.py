@@ -1,4 +1,4 @@
-"""Alpha-beta in plain Python over any game, with any network on any device: to read, and to check compiled code by."""
+"""Alpha-beta in plain Python for any game, network and device: easy to read, and a check for compiled code."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ class Found(NamedTuple):
 
     Attributes:
         value: for the player to move.
-        line: the principal variation, best play of both sides as moves.
-        leaf: the board at its end, which ``value`` is the value of.
+        line: the principal variation: the moves of best play by both sides.
+        leaf: the board at its end, where ``value`` comes from.
     """
 
     value: float
@@ -31,7 +31,7 @@ class Note(NamedTuple):
     Attributes:
         board: the position.
         depth: plies looked ahead, at least 1.
-        bound: whether the value is ``EXACT``, a ``LOWER`` or an ``UPPER`` bound, see ``rlgames.search.bounds``.
+        bound: whether the value is ``EXACT``, a ``LOWER`` or an ``UPPER`` bound; see ``rlgames.search.bounds``.
         value: for the player to move.
     """
 
@@ -42,16 +42,16 @@ class Note(NamedTuple):
 
 
 class Tactics(Protocol):
-    """Where the depth is not the last word, as in exchanges of chess pieces."""
+    """Where to search beyond the depth, as in exchanges of chess pieces."""
 
     def extension(self, board: Any) -> int:
-        """Plies to look further from here."""
+        """Extra plies to search from here."""
 
     def moves(self, board: Any) -> Sequence[int]:
-        """Moves that are looked at when no depth is left."""
+        """Moves to search when no depth is left."""
 
     def may_stand(self, board: Any) -> bool:
-        """Whether the player to move need not make one of them."""
+        """Whether the player to move may decline all of them."""
 
 
 def search(
@@ -66,22 +66,22 @@ def search(
     value: float | None = None,
     notes: list[Note] | None = None,
 ) -> Found:
-    """Look ``depth`` plies ahead; exact between ``alpha`` and ``beta``, else a bound (fail-soft).
+    """Search ``depth`` plies; the value is exact between ``alpha`` and ``beta``, else a bound (fail-soft).
 
     The replies to a board just above the leaves are evaluated together, in one batch.
 
     Args:
         board: the position.
         depth: plies, at least 0.
-        values: gives the values ``[n]`` of n boards that are not over, from the first player's view; for instance
+        values: returns the values ``[n]`` of n boards that are not over, from the first player's view; for instance
             ``lambda boards: network(network.indices(*boards))``, whatever the device of the network.
         win: value of a finished game for its winner; a loss is -win, a draw 0.
-        prune: leave out moves that cannot matter; False is plain minimax, of the same value.
-        tactics: where to look further.
-        alpha: what the player to move has already.
-        beta: what the opponent will not allow.
-        value: of ``board`` from the first player's view, where it is known.
-        notes: what is found about each position of the tree is appended to it.
+        prune: skip moves that cannot matter; False is plain minimax, with the same value.
+        tactics: where to search further.
+        alpha: value that the player to move already has.
+        beta: value that the opponent will not allow.
+        value: value of ``board`` from the first player's view, if known.
+        notes: list to which the finding about each position of the tree is appended.
     """
     player = board.player()
     if board.over():

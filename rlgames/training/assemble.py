@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from omegaconf import DictConfig
 
 from rlgames.build import build, torch_device
+from rlgames.training.files import whole
 
 # torch, numpy and numba are imported where they are needed: --help answers at once.
 
@@ -35,6 +36,12 @@ def notes(player: Learning) -> Iterable[str]:
     changes_lr = getattr(player.learner, "lr", Constant(1.0)) != Constant(1.0)
     if changes_lr and getattr(player.optimizer, "lr_is_start", False):
         yield f"learner.lr has no effect on {rule}, whose lr is only the step size with which weights begin"
+    images = getattr(getattr(player.features, "compact", None), "images", 1)
+    if images > 2 and any(group.get("extra_x") for group in getattr(player.optimizer, "param_groups", ())):
+        yield (
+            f"{rule} with optimizer.extra_x multiplies its steps by up to {images} on symmetric boards of "
+            f"{player.game.name} and diverges; optimizer.extra_x=false does not"
+        )
 
 
 def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
@@ -55,16 +62,13 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
     network = (build(cfg, "network", features=features) if features else learner.network).to(device)
     optimizer = build(cfg, "optimizer", params=network.parameters()) if features else None
     if saved:
-        network.load_state_dict(saved["network"])
-    if saved and optimizer:
-        optimizer.load_state_dict(saved["optimizer"])
-    if saved and saved.get("learner") and hasattr(learner, "load_state_dict"):  # not if it was another engine's
-        learner.load_state_dict(saved["learner"])
+        set_state(saved, network, optimizer, learner)
     if hasattr(learner, "agent"):  # of a kind of its own
         agent = learner.agent(cfg.engine, network, optimizer)
     else:
         kind: Any = {"fused": Fused, "eager": Eager}[cfg.engine]
-        agent = kind(network, optimizer, learner.traces, getattr(learner, "tactical", False))
+        play = getattr(learner, "tactical", False), getattr(learner, "win_decay", 0.0)
+        agent = kind(network, optimizer, learner.traces, *play)
     return Learning(game, features, network, learner, optimizer, agent)
 
 
@@ -86,8 +90,43 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Learning
     agent.check_room(cfg.batch)
     learner = BatchedTD(parts.learner, cfg.batch, device, parts.network.embedding.weight.dtype, cfg.batched.horizon)
     if saved and saved.get("learner"):
-        learner.load_state_dict(saved["learner"])
+        with whole("learner"):
+            learner.load_state_dict(saved["learner"])
     return parts._replace(learner=learner, agent=agent)
+
+
+def state_of(player: Learning) -> dict[str, Any]:
+    """What ``player`` has learned, for checkpoints; parts that have none are None."""
+    network, learner, optimizer = player.network, player.learner, player.optimizer
+    return {
+        "network": network.state_dict(),
+        "optimizer": optimizer.state_dict() if optimizer else None,
+        "learner": learner.state_dict() if hasattr(learner, "state_dict") else None,
+    }
+
+
+def set_state(state: dict[str, Any], network: Any, optimizer: Any, learner: Any) -> None:
+    """Let the parts of a player go on from what ``state_of`` returned.
+
+    Raises:
+        DamagedError: if it does not fit them.
+    """
+    with whole("network"):
+        network.load_state_dict(state["network"])
+    with whole("optimizer"):
+        if optimizer:
+            optimizer.load_state_dict(state["optimizer"])
+            _check_shapes(optimizer)
+    with whole("learner"):
+        if state.get("learner") and hasattr(learner, "load_state_dict"):  # not if it was another engine's
+            learner.load_state_dict(state["learner"])
+
+
+def _check_shapes(optimizer: Any) -> None:
+    for param, state in optimizer.state.items():
+        for name, tensor in state.items():
+            if getattr(tensor, "shape", param.shape) not in (param.shape, param.new_zeros(()).shape):
+                raise ValueError(f"{name} has shape {list(tensor.shape)}, not {list(param.shape)}")
 
 
 def build_evaluation(cfg: DictConfig, player: Learning) -> Any:

@@ -15,17 +15,26 @@
     progress        counters of the trainer, among them the rows of progress.csv
 """
 
+import os
 import sys
 import zipfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.training.files import atomic
+from rlgames.build import did_you_mean
+from rlgames.training import records
+from rlgames.training.files import DamagedError, atomic, owned
+
+T = TypeVar("T")
 
 FORMAT = 1
+KINDS = {"games": int, "config": dict, "network": dict, "rng": dict, "progress": dict}  # of what must be there
+PARTS = ("game", "learner", "games", "eval_every", "seed", "engine", "device", "evaluation", "opponent")  # of config
 FREE = (  # keys that may change when a run goes on
     *("games", "eval_every", "checkpoint_minutes", "checkpoint_at_evaluations", "checkpoints_kept"),
     *("run_dir", "resume", "results"),
@@ -56,32 +65,44 @@ def save(folder: Path, games: int, content: dict[str, Any], keep: int = 2) -> Pa
     return file
 
 
-def load(path: str | Path) -> dict[str, Any]:
-    """Read a checkpoint file, or the newest readable one of a run folder.
+def same(content: dict[str, Any]) -> Any:
+    """``content``."""
+    return content
+
+
+def load(path: str | Path, use: Callable[[dict[str, Any]], T] = same) -> T:
+    """Read a checkpoint file, or the newest usable one of a run folder, and return what ``use`` makes of its content.
 
     A damaged file of a run folder is reported on stderr and the one before it is taken.
 
     Raises:
         ValueError: if there is none, naming the file and what is wrong with it.
+        Exception: what ``use`` raises, but a ``DamagedError``, which means that the content does not fit.
     """
-    path = Path(path).expanduser()
+    path = Path(os.path.expanduser(path))
     if path.is_file():
-        return _read(path)
+        return _used(path, use)
     if not path.is_dir():
         raise ValueError(f"there is no run folder or checkpoint {path.absolute()}")
     files = _newest_first(path / "checkpoints") or _newest_first(path)
     for file in files:
         try:
-            content = _read(file)
-        except ValueError as error:
+            return _used(file, use)
+        except DamagedError as error:
             print(f"{error}; looking for the one before it", file=sys.stderr)
-            continue
-        return content
     raise ValueError(f"{path.absolute()} holds no {'readable ' if files else ''}checkpoint")
 
 
 def _newest_first(folder: Path) -> list[Path]:
     return sorted(folder.glob("games_*.pt"), reverse=True)
+
+
+def _used(file: Path, use: Callable[[dict[str, Any]], T]) -> T:
+    content = _read(file)
+    try:
+        return use(content)
+    except DamagedError as error:
+        raise DamagedError(f"{file.absolute()} is damaged or of another version: {error}") from error
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -90,15 +111,20 @@ def _read(file: Path) -> dict[str, Any]:
             damaged = archive.testzip()
         content = None if damaged else torch.load(file, map_location="cpu", weights_only=True)
     except OSError as error:
-        raise ValueError(f"{file.absolute()} cannot be read: {error.strerror}") from error
+        raise DamagedError(f"{file.absolute()} cannot be read: {error.strerror}") from error
     except Exception as error:  # torch and zipfile raise many kinds for damaged files
-        raise ValueError(f"{file.absolute()} is damaged or no checkpoint") from error
+        raise DamagedError(f"{file.absolute()} is damaged or no checkpoint") from error
     if damaged:
-        raise ValueError(f"{file.absolute()} is damaged")
-    if not isinstance(content, dict) or "format" not in content or "progress" not in content:
-        raise ValueError(f"{file.absolute()} is no checkpoint of rlgames")
+        raise DamagedError(f"{file.absolute()} is damaged")
+    if not isinstance(content, dict) or "format" not in content:
+        raise DamagedError(f"{file.absolute()} is no checkpoint of rlgames")
     if content["format"] != FORMAT:
-        raise ValueError(f"{file.absolute()} has format {content['format']}; this version of rlgames reads {FORMAT}")
+        raise DamagedError(f"{file.absolute()} has format {content['format']}; this version of rlgames reads {FORMAT}")
+    missing = [name for name, kind in KINDS.items() if not isinstance(content.get(name), kind)]
+    missing += [name for name in ("tuples", "optimizer") if name not in content]
+    missing += [f"config.{name}" for name in PARTS if not missing and name not in content["config"]]
+    if missing:
+        raise DamagedError(f"{file.absolute()} is damaged or of another version: it lacks {', '.join(missing)}")
     return content
 
 
@@ -111,26 +137,27 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
         words: the words of the command line, such as "games=1000"; only what they name is compared and taken over.
 
     Raises:
-        ValueError: naming the words that contradict the checkpoint, or if there is nothing left to play.
+        ValueError: naming the words that contradict the checkpoint, or a total that is passed.
     """
     if cfg.results is not None:  # a study finds its runs by their keys: nothing that decides how they go differs
         return cfg
     config: DictConfig = OmegaConf.create(saved["config"])
     for key in set(map(str, cfg)) - set(map(str, config)):  # words that are newer than the checkpoint
         config[key] = cfg[key]
-    named = [word.lstrip("+~").partition("=")[0].partition("@")[0].replace("/", ".") for word in words]
+    named: list[str] = [word.lstrip("+~").partition("=")[0].partition("@")[0].replace("/", ".") for word in words]
     if "experiment" in named:
         named += [str(key) for key in cfg]
-    differing = []
-    for key in dict.fromkeys(named):
-        if key.partition(".")[0] in FREE:
-            OmegaConf.update(config, key, OmegaConf.select(cfg, key), merge=False)
-        else:
-            differing += _differences(cfg, config, key)
+    named = [key for key in dict.fromkeys(named) if key.partition(".")[0] not in ("hydra", "experiment")]
+    fixed = [key for key in named if key.partition(".")[0] not in FREE]
+    for key in set(named) - set(fixed):
+        OmegaConf.update(config, key, OmegaConf.select(cfg, key), merge=False)
+    for key in fixed:
+        _check_known(config, key)
+    differing = [text for key in fixed for text in _differences(cfg, config, key)]
     if differing:
         changes = "; ".join(differing)
         raise ValueError(f"the run to resume differs: {changes}; leave these words out, or start a new run")
-    if config.games <= saved["games"]:
+    if config.games < saved["games"]:
         raise ValueError(
             f"games is {config.games}, but the run to resume has played {saved['games']} games; "
             f"name a larger total, such as games={2 * saved['games']}"
@@ -141,13 +168,48 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
     return config
 
 
+def held(cfg: DictConfig) -> AbstractContextManager[None]:
+    """While entered, no other process goes on with the run that ``cfg`` resumes in its own folder.
+
+    Raises:
+        ValueError: if one does.
+    """
+    folder = run_folder(cfg.resume)
+    in_place = folder is not None and cfg.run_dir in (None, str(folder))
+    return owned(folder.absolute()) if folder is not None and in_place else nullcontext()
+
+
+def unbegun(cfg: DictConfig, words: list[str]) -> DictConfig | None:
+    """The configuration to begin ``cfg.resume`` anew, if that was stopped before its first checkpoint.
+
+    Raises:
+        ValueError: naming the words that contradict it.
+    """
+    folder = run_folder(cfg.resume)
+    if folder is None or not records.unbegun(folder):
+        return None
+    print(f"note: {records.shown(folder)} was stopped before its first checkpoint, and begins again")
+    config = resumed(cfg, {"config": OmegaConf.load(folder / "config.yaml"), "games": 0}, words)
+    config.resume = None
+    return config
+
+
 def run_folder(path: str) -> Path | None:
     """The run folder that ``path``, itself or a checkpoint in it, belongs to; None for a checkpoint kept elsewhere."""
-    given = Path(path).expanduser()
+    given = Path(os.path.expanduser(path))
     folder = given.parent if given.is_file() else given
     if folder.name == "checkpoints":
         return folder.parent
     return folder if given.is_dir() else None
+
+
+def _check_known(config: DictConfig, key: str) -> None:
+    part, _, name = key.rpartition(".")
+    node = OmegaConf.select(config, part) if part else config
+    if not isinstance(node, DictConfig) or name not in node:
+        names = [str(key) for key in node if str(key)[0] != "_"] if isinstance(node, DictConfig) else []
+        has = f"its {part} has {', '.join(names)}" if names else f"it has no {part}"
+        raise ValueError(f"the run to resume has no {key}{did_you_mean(name, names)}; {has}")
 
 
 def _differences(cfg: DictConfig, saved: DictConfig, key: str) -> list[str]:

@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
-from torch.utils.tensorboard import SummaryWriter
 from torch.utils.tensorboard.summary import hparams
 
-from rlgames.evaluation.matches import play
+from rlgames.evaluation.matches import play_match
 from rlgames.games.drawing import Picture, row
 from rlgames.players import GreedyPlayer
+from rlgames.training.events import Summaries
 from rlgames.training.raster import pixels
 
 # Charts of the page "custom scalars"; tags are regular expressions, in a margin chart value, lower and upper bound.
@@ -44,6 +44,7 @@ LAYOUT: dict[str, dict[str, list[Any]]] = {
         "exploration": ["Multiline", ["train/epsilon", "train/temperature"]],
     },
 }
+MOST = 1e19  # TensorBoard's bins end a little above
 PARTS = ("game", "features", "network", "learner", "optimizer")
 PROOF = {"losses_first", "losses_second", "optimal"}  # figures of an evaluation without success rates
 
@@ -57,7 +58,7 @@ class Dashboard:
     """
 
     def __init__(self, folder: Path, games: int) -> None:
-        self._writer = SummaryWriter(str(folder), purge_step=games + 1 if games else None)
+        self._writer = Summaries(folder, games + 1 if games else None)
 
     def begin(self, games: int, cfg: DictConfig) -> None:
         """Lay out the charts, and write the card of the run: its sentence and its configuration."""
@@ -90,9 +91,10 @@ class Dashboard:
         self._writer.add_image(tag, pixels(picture), games, dataformats="HWC")
 
     def step_sizes(self, games: int, step_sizes: torch.Tensor) -> None:
-        """Log effective step sizes: their histogram, median, and 5 and 95 % quantiles."""
+        """Log effective step sizes: their histogram, median, and 5 and 95 % quantiles, without NaN and infinity."""
+        step_sizes = step_sizes[step_sizes.isfinite()]
         if len(step_sizes):
-            self._writer.add_histogram("optimizer/step_size", step_sizes, games)
+            self._writer.add_histogram("optimizer/step_size", step_sizes.clamp(-MOST, MOST), games)
             for percent in (5, 50, 95):
                 quantile = float(torch.quantile(step_sizes.double(), percent / 100))
                 self.scalars(games, {f"optimizer/step_size_{percent}": quantile})
@@ -108,7 +110,7 @@ class Dashboard:
         metrics = {f"Final/{name}": numbers[name] for name in names}
         _, *session = hparams(choices(cfg), metrics)  # type: ignore[no-untyped-call]
         for summary in session:
-            self._writer._get_file_writer().add_summary(summary)  # type: ignore[no-untyped-call]
+            self._writer._get_file_writer().add_summary(summary)
         self.scalars(games, metrics)
 
     def flush(self) -> None:
@@ -124,7 +126,7 @@ class Dashboard:
 
 def own_game(game: Any, greedy: GreedyPlayer, rng: np.random.Generator) -> list[Any]:
     """The boards of a game of the agent against itself."""
-    moves, _ = play(greedy, greedy, game.board, rng)
+    moves, _ = play_match(greedy, greedy, game.board, rng)
     return list(accumulate(moves, lambda board, move: board.play(move), initial=game.board))
 
 

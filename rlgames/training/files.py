@@ -1,10 +1,14 @@
-"""Files that are whole at any time, whatever stops the program."""
+"""Files that are whole at any time, whatever stops the program, and folders that belong to one process."""
 
 import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+from filelock import FileLock, Timeout
+
+LOCK = ".lock"
 
 
 @contextlib.contextmanager
@@ -14,7 +18,7 @@ def atomic(file: Path) -> Iterator[BinaryIO]:
     Raises:
         OSError: if it cannot be written; a former file stays as it was.
     """
-    temporary = file.with_name(f".{file.name}.tmp")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as stream:
             yield stream
@@ -40,3 +44,53 @@ def write_atomically(file: Path, content: bytes) -> None:
     """
     with atomic(file) as stream:
         stream.write(content)
+
+
+def remove_temporaries(folder: Path, name: str = "") -> None:
+    """Remove what killed processes left of files in ``folder`` that they were writing; of the file ``name`` only."""
+    for file in folder.glob(f".{name}*.tmp"):
+        with contextlib.suppress(OSError):
+            file.unlink()
+
+
+@contextlib.contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """While entered, ``folder`` is this process's; that may be said twice. A lock ends with its process.
+
+    Raises:
+        ValueError: if it is another process's.
+        OSError: if it cannot be written to.
+    """
+    lock = FileLock(folder / LOCK, timeout=0, is_singleton=True)
+    try:
+        lock.acquire()
+    except Timeout:
+        raise ValueError(f"another process is at work in {folder}; wait for its end, or name another run_dir") from None
+    except NotImplementedError:  # a file system without locks
+        yield
+        return
+    try:
+        yield
+    finally:
+        if lock.lock_counter == 1:
+            with contextlib.suppress(OSError):  # Windows does not remove what is open
+                (folder / LOCK).unlink()
+        lock.release()
+
+
+class DamagedError(ValueError):
+    """A file lacks something, or holds what does not fit."""
+
+
+@contextlib.contextmanager
+def whole(what: str) -> Iterator[None]:
+    """Whatever goes wrong inside means that ``what`` is damaged or of another version.
+
+    Raises:
+        DamagedError: then.
+    """
+    try:
+        yield
+    except Exception as error:
+        text = str(error) if isinstance(error, ValueError | RuntimeError) else repr(error)
+        raise DamagedError(f"its {what} does not fit ({' '.join(text.split())[:200]})") from error

@@ -5,12 +5,14 @@ import functools
 import io
 import json
 import math
+import os
 import platform
 import re
 import shlex
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -18,39 +20,69 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.optim import StepSize
-from rlgames.training.files import write_atomically
+from rlgames.agents.eager import slope
+from rlgames.optim import DivergenceError, StepSize
+from rlgames.training.files import LOCK, owned, remove_temporaries, write_atomically
 
 PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully", "chess")
 MAX_STEP_SIZES = 50_000  # of a histogram
 SMOOTHING = "first evaluation at which the running median of 3 evaluations reaches it"
 
+LEFT = (  # by a run without a checkpoint
+    *("config.yaml", "versions.json", "progress.csv", "result.json", "games.pgn", "events.out.tfevents.*"),
+    *(LOCK, ".*.tmp"),
+)
+
 Row = dict[str, Any]
 
 
-def claim_folder(cfg: DictConfig, game: str) -> Path:
+@contextmanager
+def claimed_folder(cfg: DictConfig, game: str) -> Iterator[Path]:
     """Make the run folder, ``cfg.run_dir`` or a new one under runs/, and write config.yaml and versions.json into it.
 
+    While entered, it belongs to this process. What a run left there that was stopped before its first checkpoint goes.
+
     Raises:
-        ValueError: if the folder holds something and is not the one being resumed.
+        ValueError: if the folder holds something and is not the one being resumed, or another process is at work there.
         OSError: if it cannot be made.
     """
-    if cfg.run_dir is None:
-        folder = _new_folder(Path("runs") / game)
-    else:
-        folder = Path(cfg.run_dir).expanduser().absolute()
-        folder.mkdir(parents=True, exist_ok=True)
-        mine = cfg.resume is not None and Path(cfg.resume).expanduser().absolute().is_relative_to(folder)
-        if any(folder.iterdir()) and not mine:
-            raise ValueError(
-                f"run_dir {folder} is not empty; name another one, or resume={cfg.run_dir} to go on with it"
-            )
-    write_atomically(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True).encode())
-    write_atomically(folder / "versions.json", to_json(versions()))
-    return folder
+    folder = Path(os.path.expanduser(cfg.run_dir)).absolute() if cfg.run_dir else new_folder(Path("runs") / game)
+    folder.mkdir(parents=True, exist_ok=True)
+    with owned(folder):
+        mine = cfg.resume is not None and Path(os.path.expanduser(cfg.resume)).absolute().is_relative_to(folder)
+        if not mine:
+            _empty(folder)
+        for place in (folder, folder / "checkpoints"):
+            remove_temporaries(place)
+        write_atomically(folder / "config.yaml", OmegaConf.to_yaml(cfg, resolve=True).encode())
+        write_atomically(folder / "versions.json", to_json(versions()))
+        yield folder
 
 
-def _new_folder(parent: Path) -> Path:
+def unbegun(folder: Path) -> bool:
+    """Whether ``folder`` holds a run of ours that was stopped before its first checkpoint, and nothing else."""
+    files = [file for file in folder.rglob("*") if file.is_file()] if folder.is_dir() else []
+    return folder / "config.yaml" in files and all(any(map(file.match, LEFT)) for file in files)
+
+
+def _empty(folder: Path) -> None:
+    """Remove what an unbegun run left.
+
+    Raises:
+        ValueError: if there is anything else.
+    """
+    if unbegun(folder):
+        for file in folder.iterdir():
+            if file.is_file() and file.name != LOCK:
+                file.unlink()
+        remove_temporaries(folder / "checkpoints")
+        with suppress(FileNotFoundError):
+            (folder / "checkpoints").rmdir()
+    if any(file.name != LOCK for file in folder.iterdir()):
+        raise ValueError(f"run_dir {folder} is not empty; name another one, or resume={folder} to go on with it")
+
+
+def new_folder(parent: Path) -> Path:
     """A folder named after date and time, with a number behind it if another run began in the same second."""
     parent.mkdir(parents=True, exist_ok=True)
     name, number = time.strftime("%Y-%m-%d_%H-%M-%S"), 1
@@ -69,15 +101,19 @@ def shown(folder: Path) -> str:
     return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
 
 
-def next_commands(folder: Path, games: int | None) -> str:
+def next_commands(folder: Path, games: int) -> str:
     """The commands to look at the run in ``folder``, to evaluate it, and to go on up to ``games``."""
     path = shown(folder)
-    total = f" games={games}" if games else ""
     return (
         f"look: tensorboard --logdir {shlex.quote(path)}   "
         f"evaluate: python -m rlgames.evaluate {_word('checkpoint', path)}   "
-        f"go on: python -m rlgames.train {_word('resume', path)}{total}"
+        f"go on: {go_on(folder)} games={games}"
     )
+
+
+def go_on(folder: Path) -> str:
+    """The command that goes on with the run in ``folder``."""
+    return f"python -m rlgames.train {_word('resume', shown(folder))}"
 
 
 def _word(key: str, path: str) -> str:
@@ -167,21 +203,38 @@ def rule_numbers(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[
     return numbers
 
 
-@torch.no_grad()
-def step_share(network: Any, optimizer: torch.optim.Optimizer | None, boards: Sequence[Any]) -> dict[str, float]:
-    """Σ α x² over the active weights, the mean over ``boards``: the share of its error that a step takes off a board.
+def step_share(
+    network: Any, optimizer: torch.optim.Optimizer | None, boards: Sequence[Any], delta: float = 0.1
+) -> dict[str, float]:
+    """The share of its error that a step takes off a board: the change of the value divided by ``delta``.
 
-    Of linear units; M of Autostep is this number where it is above 1. Empty for optimizers without step sizes.
+    The steps are made on copies of the active weights, each board's by itself and without traces.
+
+    Args:
+        network: the value network.
+        optimizer: the result is empty if it is none of our rules.
+        boards: the share is their mean.
+        delta: the TD error; that of rules which normalise by it is not proportional to it.
     """
     if not isinstance(optimizer, StepSize) or not hasattr(network, "indices"):
         return {}
-    param = network.embedding.weight
-    group = optimizer.param_groups[0]
-    rows = network.indices(*boards)
-    state = optimizer.state_of(param, group)
-    alpha = optimizer.step_size(optimizer.hyper(group), type(state)(*(tensor[rows, 0] for tensor in state)))
-    x = (rows.unsqueeze(2) == rows.unsqueeze(1)).sum(2)  # a weight that is active twice stands there twice
-    return {"optimizer/step_share": float((alpha * x).sum(1).mean())}
+    shares = [_share(network, optimizer, rows, delta) for rows in network.indices(*boards)]
+    return {"optimizer/step_share": sum(shares) / len(shares)}
+
+
+@torch.no_grad()
+def _share(network: Any, optimizer: StepSize, rows: torch.Tensor, delta: float) -> float:
+    """``step_share`` of the board with these active ``rows``."""
+    rows, x = torch.unique(rows, return_counts=True)  # a weight that is active twice has x = 2
+    trial = optimizer.excerpt(rows)
+    (w,) = trial.param_groups[0]["params"]
+    w.grad = x.to(w.dtype)[:, None]
+    before = float(network.unit((w.grad * w).sum()))
+    try:
+        trial.step(delta, slope(network.output, before))
+    except DivergenceError:
+        return math.nan
+    return (float(network.unit((w.grad * w).sum())) - before) / delta
 
 
 def step_sizes(optimizer: torch.optim.Optimizer | None) -> torch.Tensor:

@@ -55,11 +55,14 @@ def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lo
     """
     from rlgames.training import checkpoint
 
-    saved = checkpoint.load(path)
-    cfg = OmegaConf.create(saved["config"])
-    plies = lookahead or cfg.get("lookahead") or 1
-    cfg.update(engine=engine or ("fused" if plies > 1 and device == "cpu" else "eager"), device=device, lookahead=plies)
-    average = saved.get("average")
-    if average and average["samples"]:
-        saved["network"] = average["network"]
-    return Restored(str(path), saved, cfg, assemble(cfg, saved))
+    def use(saved: dict[str, Any]) -> Restored:
+        cfg = OmegaConf.create(saved["config"])
+        plies = lookahead or cfg.get("lookahead") or 1
+        fused = plies > 1 and device == "cpu"
+        cfg.update(engine=engine or ("fused" if fused else "eager"), device=device, lookahead=plies)
+        average = saved.get("average")
+        if average and average["samples"]:
+            saved["network"] = average["network"]
+        return Restored(str(path), saved, cfg, assemble(cfg, saved))
+
+    return checkpoint.load(path, use)

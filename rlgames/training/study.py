@@ -12,6 +12,7 @@ import csv
 import hashlib
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -20,7 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.training.files import write_atomically
+from rlgames.training.files import remove_temporaries, write_atomically
 
 COLUMNS = (
     "key",  # of the configuration
@@ -58,7 +59,7 @@ class Results:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser().absolute()
+        self.path = Path(os.path.expanduser(path)).absolute()
         if self.path.suffix != ".csv":
             raise ValueError(f"results is {str(path)!r}; it must be a .csv file")
         self.rows()
@@ -93,6 +94,7 @@ class Results:
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{self.path}.lock"):
+            remove_temporaries(self.path.parent, self.path.name)
             rows = [old for old in self.rows() if old["key"] != row["key"]]
             text = io.StringIO()
             writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
@@ -147,8 +149,8 @@ def run_once(cfg: DictConfig, words: list[str], train: Train) -> Row | None:
 def _attempt(cfg: DictConfig, words: list[str], train: Train, folder: Path) -> Row:
     """Train in ``folder``, going on from its checkpoint if it has one; how it went."""
     games = max((int(file.stem.split("_")[1]) for file in (folder / "checkpoints").glob("games_*.pt")), default=0)
-    begun = 0 < games < cfg.games
-    if not begun:  # stopped before the first checkpoint, or after the last one without a row: seldom, and run again
+    begun = 0 < games <= cfg.games
+    if not begun:  # stopped before the first checkpoint
         shutil.rmtree(folder, ignore_errors=True)
     cfg.run_dir, cfg.resume = str(folder), str(folder) if begun else None
     try:
@@ -218,7 +220,7 @@ def _tuples(file: str) -> list[list[int]]:
 
 
 def _text(file: str) -> str:
-    return Path(file).expanduser().read_text(encoding="utf-8", errors="replace")
+    return Path(os.path.expanduser(file)).read_text(encoding="utf-8", errors="replace")
 
 
 CONTENT: dict[tuple[str, ...], Callable[[str], Any]] = {  # of the files that decide how a run goes

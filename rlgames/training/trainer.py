@@ -1,10 +1,11 @@
 """The trainer: plays in chunks, and between them evaluates, logs and saves."""
 
+import copy
 import math
 import time
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -12,15 +13,16 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlgames.agents import Batched, Fused
 from rlgames.agents.averaging import Average
-from rlgames.console.cli import Interrupted, Interruptible
 from rlgames.console.progress import ProgressBar
 from rlgames.episodes import Episodes
+from rlgames.interrupts import SIGPIPE, Interrupted, Interruptible, ask, asked, name_of
 from rlgames.players import GreedyPlayer
 from rlgames.training import checkpoint, records
+from rlgames.training.assemble import set_state, state_of
 from rlgames.training.dashboard import Dashboard, own_game, thoughts
-from rlgames.training.files import write_atomically
+from rlgames.training.files import whole, write_atomically
 
-CHUNK = {"fused": 1000, "eager": 10}  # games, below a second; the result does not depend on it
+CHUNK = {"fused": 1000, "eager": 10}  # games at most, in about a second; the result does not depend on it
 CHUNK_BATCHED = 10  # or as many as the batch: the schedules are read so often, and the device is waited for
 LOGS = 10  # points of the training curves per evaluation
 
@@ -78,44 +80,65 @@ class Trainer:
         self.progress = Progress()
         self.average = self._averaging() if cfg.average_from is not None else None
         if saved:
-            self.rng.bit_generator.state = saved["rng"]
-            self.progress = Progress(**saved["progress"])
-            if self.average and saved.get("average"):
-                self.average.load_state_dict(saved["average"])
+            with whole("random stream"):
+                self.rng.bit_generator.state = saved["rng"]
+            with whole("progress"):
+                self.progress = Progress(**saved["progress"])
+            with whole("mean of the weights"):
+                if self.average and saved.get("average"):
+                    self.average.load_state_dict(saved["average"])
         self.lr = player.optimizer.defaults["lr"] if player.optimizer else 1.0  # in the groups the schedule changes it
         if cfg.eval_every % self.chunk:
             raise ValueError(
                 f"eval_every is {cfg.eval_every}; it must be a multiple of learner.update_every={self.chunk}"
             )
+        future = np.linspace(self.progress.games, max(self.progress.games, cfg.games - 1), 10_001).astype(np.int64)
+        player.learner.curves(np.unique(future), self.lr)  # refuses what would leave its range one day
         self._greedy()  # refuses a lookahead now and not after the first games
-        self.folder = records.claim_folder(cfg, player.game.name)
+        self._claim = ExitStack()
+        self.folder = self._claim.enter_context(records.claimed_folder(cfg, player.game.name))
         self._began = self.progress.seconds["wall_seconds"]
         self._logged = self.progress.games, self._began
         self._saved_at, self._stored = time.monotonic(), True
+        self._at_once = CHUNK.get(cfg.engine, 0)  # games
 
     def run(self) -> dict[str, Any]:
         """Play the games that are left; return what result.json holds. Raises what ``rlgames.train.train`` says."""
-        with ExitStack() as stack:
+        with self._claim as stack:
             self.dashboard = stack.enter_context(Dashboard(self.folder, self.progress.games))
             self.dashboard.begin(self.progress.games, self.cfg)
-            self.signals = stack.enter_context(Interruptible())
             if hasattr(self.player.learner, "open_folder"):
                 self.player.learner.open_folder(self.folder, self.progress.games)
                 stack.callback(self.player.learner.close)
-            print(f"{self.cfg.games:,} games of {self.player.game.name}, in {records.shown(self.folder)}", flush=True)
-            self._learn(0)  # compiles
-            self.bar = stack.enter_context(ProgressBar(self.progress.games, self.cfg.games))
+            p, total = self.progress, self.cfg.games
+            there = ", already there" if p.evaluated == p.games == total else ""
+            print(f"{total:,} games of {self.player.game.name}, in {records.shown(self.folder)}{there}", flush=True)
+            if p.games < total:
+                self._learn(0)  # compiles
+            self.signals = stack.enter_context(Interruptible())
+            self.bar = stack.enter_context(ProgressBar(p.games, total))
             try:
                 self._loop()
-            except Interrupted:
-                self._save()
-                self._finish("interrupted")
-                raise
+            except (Interrupted, BrokenPipeError) as error:
+                self._stop(getattr(error, "signum", SIGPIPE))
             except Exception:
+                if asked():  # what was called could not bear to be stopped
+                    self._stop(asked())
                 with suppress(OSError):
                     self._write_result("failed")
                 raise
-            return self._finish("finished")
+            return self._finish()
+
+    def _stop(self, signum: int) -> NoReturn:
+        """Leave a checkpoint, and say how to go on, to whoever still listens."""
+        self._save()
+        self._write_result("interrupted")
+        p, total = self.progress, self.cfg.games
+        done = f"{p.games:,} of {total:,} games" if p.games < total else f"all {total:,} games, in the evaluation"
+        words = f"stopped by {name_of(signum)} after {done}; go on: {records.go_on(self.folder)}"
+        with suppress(OSError):
+            self.bar.print(words)
+        raise Interrupted(signum)
 
     def _loop(self) -> None:
         p, cfg = self.progress, self.cfg
@@ -127,20 +150,23 @@ class Trainer:
             if p.games >= cfg.games:
                 return
             self._play()
-            if self.signals.signum:
-                raise Interrupted(self.signals.signum)
+            ask()
             if time.monotonic() - self._saved_at > 60 * cfg.checkpoint_minutes:
                 self._save()
 
     def _play(self) -> None:
         """Play up to the end of a chunk, to the next log or to the next evaluation, whichever comes first."""
         p, cfg = self.progress, self.cfg
-        chunk = self.chunk if self.chunk > 1 else CHUNK.get(cfg.engine) or max(CHUNK_BATCHED, cfg.batch)
+        chunk = self.chunk if self.chunk > 1 else self._at_once or max(CHUNK_BATCHED, cfg.batch)
         begin, ends = p.games, [cfg.games, *((p.games // n + 1) * n for n in (chunk, self.log_every, cfg.eval_every))]
+        before = p.seconds["wall_seconds"]
         with _Clock(p.seconds):
             episodes = self._learn(min(ends) - p.games)
+        if p.seconds["wall_seconds"] - before > 1:  # a signal would wait
+            self._at_once = -(-self._at_once // 2)
         if not np.isfinite(episodes.errors):
             raise ValueError(self._not_finite(f"in game {p.games + episodes.games}"))
+        self.signals.at_once = False  # now there is something to save
         p.games += episodes.games
         p.moves += episodes.plies
         p.since_evaluation, p.since_log = p.since_evaluation.plus(episodes), p.since_log.plus(episodes)
@@ -155,9 +181,23 @@ class Trainer:
         self.bar.update(p.games, p.seconds["wall_seconds"] - self._began, success, f"{name} {number:.3g}")
 
     def _learn(self, games: int) -> Episodes:
+        """Play ``games`` and learn from them; of games that belong together, from all or none."""
         self._stored = False
-        episodes: Episodes = self.player.learner.play(self.player.agent, self.progress.games, games, self.lr, self.rng)
-        return episodes
+        before = copy.deepcopy(self._state()) if self.chunk > 1 else None
+        try:
+            episodes: Episodes = self.player.learner.train(
+                self.player.agent, self.progress.games, games, self.lr, self.rng
+            )
+            return episodes
+        except Interrupted:
+            if before:
+                set_state(before, self.player.network, self.player.optimizer, self.player.learner)
+                self.rng.bit_generator.state = before["rng"]
+            raise
+
+    def _state(self) -> dict[str, Any]:
+        """What the games change."""
+        return {**state_of(self.player), "rng": self.rng.bit_generator.state}
 
     def _log(self) -> None:
         """Make a point of the training curves."""
@@ -170,6 +210,7 @@ class Trainer:
 
     def _evaluate(self) -> None:
         """Measure the agent, leaving the random stream of training alone, and record the result."""
+        self.signals.at_once = False
         self._store()
         with self.average.playing() if self.average else nullcontext():
             self._measure()
@@ -185,7 +226,7 @@ class Trainer:
         p = self.progress
         greedy = self._greedy()
         rng = np.random.default_rng([self.cfg.seed, p.games])
-        with _Clock(p.seconds, "evaluation_"), self.signals.stopping_at_once():
+        with _Clock(p.seconds, "evaluation_"):
             numbers = self.evaluation.records(greedy, rng)
         seconds = {name: round(number, 3) for name, number in p.seconds.items()}
         p.rows.append(
@@ -203,7 +244,8 @@ class Trainer:
         ):  # else it is not for these pictures, and the learner's look may hold its own
             boards = own_game(self.player.game, greedy, rng)
             self.dashboard.picture(p.games, "boards", thoughts(self.player, boards))
-            shares = records.step_share(self.player.network, self.player.optimizer, boards[:-1])
+            error = p.rows[-1]["td_error"] or 0.1  # None or 0: nothing was learned
+            shares = records.step_share(self.player.network, self.player.optimizer, boards[:-1], error)
             self.dashboard.scalars(p.games, shares)
         self.dashboard.flush()
         self.bar.print(f"{p.games:>11,} games: {self.evaluation.headline(p.rows[-1])}")
@@ -214,30 +256,26 @@ class Trainer:
         if not all(torch.isfinite(param).all() for param in self.player.network.parameters()):
             raise ValueError(self._not_finite(f"by game {self.progress.games}"))
         content = {
-            "config": OmegaConf.to_container(self.cfg, resolve=True),
+            "config": OmegaConf.to_container(self.cfg),  # with "${games}", which follows a new total
             "tuples": getattr(self.player.features, "tuples", None),
-            "network": self.player.network.state_dict(),
             "average": self.average.state_dict() if self.average else None,
-            "optimizer": self.player.optimizer.state_dict() if self.player.optimizer else None,
-            "learner": self.player.learner.state_dict() if hasattr(self.player.learner, "state_dict") else None,
-            "rng": self.rng.bit_generator.state,
+            **self._state(),
             "progress": asdict(self.progress),
         }
         checkpoint.save(self.folder / "checkpoints", self.progress.games, _plain(content), self.cfg.checkpoints_kept)
         self._saved_at = time.monotonic()
 
-    def _finish(self, status: str) -> dict[str, Any]:
-        """Write what a finished or interrupted run leaves; say how it went and how to go on."""
+    def _finish(self) -> dict[str, Any]:
+        """Write what a finished run leaves; say how it went and how to go on."""
         p = self.progress
-        result = self._write_result(status)
-        if status == "finished":
-            self.dashboard.hparams(p.games, self.cfg, p.rows[-1])
+        result = self._write_result("finished")
+        self.dashboard.hparams(p.games, self.cfg, p.rows[-1])
         row = p.rows[-1] if p.rows else {}
         levels = [f"{level} %: {_count(result[f'games_to_{level}'])}" for level in self.evaluation.levels]
         headline = self.evaluation.headline(row)
         self.bar.print(f"{headline} after {row.get('games', 0):,} of {self.cfg.games:,} games")
         self.bar.print(f"games to {', to '.join(levels)} ({records.SMOOTHING})")
-        self.bar.print(records.next_commands(self.folder, 2 * p.games if status == "finished" else None))
+        self.bar.print(records.next_commands(self.folder, 2 * p.games))
         return result
 
     def _write_result(self, status: str) -> dict[str, Any]:
@@ -282,7 +320,8 @@ class Trainer:
     def _not_finite(self, when: str) -> str:
         kept = any((self.folder / "checkpoints").glob("*.pt"))
         last = f"the last good checkpoint is in {records.shown(self.folder)}" if kept else "there is no checkpoint yet"
-        return f"the values became infinite or NaN {when}; {last}; a smaller optimizer.lr may help"
+        remedy = getattr(self.player.optimizer, "remedy", "lower {}lr".format)("optimizer.")
+        return f"the values became infinite or NaN {when}; {last}; the optimizer diverged, {remedy}"
 
 
 def _passed(before: int, now: int, every: int) -> bool:

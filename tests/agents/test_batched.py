@@ -90,7 +90,7 @@ def play_both(game, rule, unit="tanh", games=3, sparse=True, epsilon=0.2, device
     td |= {"epsilon": Constant(epsilon)}
     network, optimizer, learner, lr = parts(game, rule, unit, sparse, **td)
     alone = Eager(network, optimizer, learner.traces, learner.tactical)
-    sums = learner.play(alone, 0, games, lr, Dice(numbers, epsilon))
+    sums = learner.train(alone, 0, games, lr, Dice(numbers, epsilon))
     eager = tensors(network, optimizer)
     network, optimizer, learner, lr = parts(game, rule, unit, sparse, **td)
     agent, learner = lockstep(network, optimizer, learner, 1, device=device)
@@ -99,7 +99,7 @@ def play_both(game, rule, unit="tanh", games=3, sparse=True, epsilon=0.2, device
     seed = np.random.default_rng(0)
     batched_sums = Episodes()
     for first in range(games):
-        batched_sums = batched_sums.plus(learner.play(agent, first, 1, lr, seed))
+        batched_sums = batched_sums.plus(learner.train(agent, first, 1, lr, seed))
     agent.store()
     return (sums, eager), (batched_sums, tensors(network, optimizer))
 
@@ -258,8 +258,8 @@ def test_games_of_a_batch_are_games():
     """Random games in lockstep end as random games do, and their numbers fit together."""
     network, optimizer, learner, _ = parts(TICTACTOE, epsilon=Constant(1.0))
     agent, learner = lockstep(network, optimizer, learner, 400)
-    n = 8000
-    episodes = learner.play(agent, 0, n, 1e-30, np.random.default_rng(4))
+    n = 3000
+    episodes = learner.train(agent, 0, n, 1e-30, np.random.default_rng(4))
     assert n <= episodes.games < n + 400
     draws = episodes.games - episodes.first - episodes.second
     for count, p in ((episodes.first, 0.585), (episodes.second, 0.288), (draws, 0.127)):  # known of random tic-tac-toe
@@ -320,7 +320,7 @@ def test_lambda_0_has_no_horizon():
     weights = []
     for horizon in (1, 8):
         agent, many = lockstep(*parts(TICTACTOE)[:2], learner, 5, horizon=horizon)
-        many.play(agent, 0, 50, 0.01, np.random.default_rng(0))
+        many.train(agent, 0, 50, 0.01, np.random.default_rng(0))
         agent.store()
         weights.append(agent.network.embedding.weight.detach())
     assert torch.equal(*weights)
@@ -343,7 +343,7 @@ def test_what_is_stored_goes_on_to_the_last_bit(lambda_):
         network, optimizer, learner, lr = fresh()
         agent, many = lockstep(network, optimizer, learner, 8)
         rng = np.random.default_rng(5)
-        first = many.play(agent, 0, 50, lr, rng)
+        first = many.train(agent, 0, 50, lr, rng)
         if pause:
             agent.store()
             saved = network.state_dict(), optimizer.state_dict(), many.state_dict()
@@ -352,7 +352,7 @@ def test_what_is_stored_goes_on_to_the_last_bit(lambda_):
             optimizer.load_state_dict(saved[1])
             agent, many = lockstep(network, optimizer, learner, 8)
             many.load_state_dict(saved[2])
-        second = many.play(agent, first.games, 50, lr, rng)
+        second = many.train(agent, first.games, 50, lr, rng)
         agent.store()
         runs.append((first, second, tensors(network, optimizer)))
     assert runs[0][:2] == runs[1][:2]
@@ -362,10 +362,10 @@ def test_what_is_stored_goes_on_to_the_last_bit(lambda_):
 def test_the_games_under_way_stay_behind_when_the_batch_changes():
     network, optimizer, learner, lr = parts(TICTACTOE)
     agent, four = lockstep(network, optimizer, learner, 4)
-    four.play(agent, 0, 2, lr, np.random.default_rng(0))
+    four.train(agent, 0, 2, lr, np.random.default_rng(0))
     _, eight = lockstep(network, optimizer, learner, 8)
     eight.load_state_dict(four.state_dict())
-    assert eight.play(agent, 2, 20, lr, np.random.default_rng(0)).games >= 20
+    assert eight.train(agent, 2, 20, lr, np.random.default_rng(0)).games >= 20
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
@@ -373,7 +373,7 @@ def test_the_games_under_way_stay_behind_when_the_batch_changes():
 def test_a_step_does_not_wait_for_the_gpu(rule):
     network, optimizer, learner, lr = parts(CONNECT4, rule, RULES[rule][0].units[0])
     agent, learner = lockstep(network, optimizer, learner, 64, device="cuda")
-    learner.play(agent, 0, 64, lr, np.random.default_rng(0))
+    learner.train(agent, 0, 64, lr, np.random.default_rng(0))
     torch.cuda.set_sync_debug_mode("error")
     try:
         for _ in range(50):

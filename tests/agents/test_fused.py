@@ -43,13 +43,13 @@ def follow(agent, board, targets, explored, gamma):
     return errors
 
 
-def lesson(engine, name, unit=None, traces=None, gamma=1.0, tables=2):
+def lesson(engine, name, unit=None, traces=None, gamma=1.0, tables=2, **changes):
     """The errors on a line of play taught twice, and then the optimizer's tensors."""
     cls, hyper, chosen = RULES[name]
     game, rng = Connect4(), np.random.default_rng(3)
     features = NTuples(game, tuples=TUPLES, states=4, table_per_player=tables == 2)
     network = ValueNetwork(features, output=unit or chosen, dtype="float64", init=0.1)
-    optimizer = cls(network.parameters(), **hyper)
+    optimizer = cls(network.parameters(), **hyper | changes)
     agent, errors = engine(network, optimizer, traces), []
     for _ in range(2):
         explored = rng.random(len(LINE)) < 0.2 if traces else None
@@ -77,7 +77,7 @@ def learn(engine, name, unit, game=None, games=GAMES, **traces):
     learner = TD(game, **traces)
     agent, rng = engine(network, optimizer, learner.traces, learner.tactical), np.random.default_rng(3)
     for first in (0, games // 2):
-        learner.play(agent, first, games - games // 2, hyper["lr"], rng)
+        learner.train(agent, first, games - games // 2, hyper["lr"], rng)
         if engine is Fused:
             agent.store()
     return tensors(network, optimizer), rng.random()
@@ -101,7 +101,7 @@ def same(a, b):
 def traced(name):
     """Whether traces can be a matter of their own: rules that see the lanes of other weights, or remember more."""
     cls = RULES[name].cls
-    return any(kinds(cls)) and (name == "tcl" or cls.total is not StepSize.total or cls.looks_ahead)
+    return any(kinds(cls)) and (name in ("tcl", "tcl_delta") or cls.total is not StepSize.total or cls.looks_ahead)
 
 
 def every_unit():
@@ -133,6 +133,14 @@ def test_kinds_of_traces(name, traces, threshold):
 
 
 @pytest.mark.thorough
+@pytest.mark.parametrize("name", ["tdl", "tcl_delta"])
+def test_the_cross_entropy_of_a_logistic_unit(name):
+    ours, theirs = (lesson(engine, name, "sigmoid", cross_entropy=True) for engine in (Eager, Fused))
+    same(ours, theirs)
+    assert ours[1] != lesson(Eager, name, "sigmoid")[1]
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["tcl_exp"])
 def test_learning_from_exploratory_moves_by_a_tactical_agent(name):
     words = {"epsilon": Constant(0.5), "learn_exploratory": True, "tactical": True}
@@ -157,7 +165,7 @@ def test_connect4_games(name):
         same(*(learn(engine, name, unit) for engine in (Eager, Fused)))
 
 
-@pytest.mark.parametrize("name", some("tcl_exp"))
+@pytest.mark.parametrize("name", some("tcl_exp", marks=pytest.mark.thorough))
 def test_tictactoe_games_with_symmetric_boards(name):
     same(*(learn(engine, name, RULES[name].unit, TicTacToe()) for engine in (Eager, Fused)))
 

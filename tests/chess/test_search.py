@@ -254,6 +254,28 @@ def test_positions_before_the_root_count_if_they_were_there_twice(times, drawn):
     assert (found.score, found.leaf_is_evaluation) == ((0, False) if drawn else (4, True))
 
 
+@pytest.mark.parametrize("selective", [False, True])
+def test_only_some_moves_at_the_root(coefficients, selective):
+    search, plain = Search(coefficients, selective=selective), Search(coefficients, table_use=0, selective=False)
+    for board in random_positions(5, seed=11):
+        moves = [int(move) for move in board.moves()]
+        assert search.run(board, limits=Limits(depth=2), roots=moves) == Search(coefficients, selective=selective).run(
+            board, limits=Limits(depth=2)
+        )
+        search.clear()
+        scores = {}
+        for move in moves:
+            found = plain.run(board, limits=Limits(depth=2), roots=[move])
+            assert (found.move, found.pv[0]) == (move, move)
+            scores[move] = found.score
+        while len(moves) > 1:
+            found = search.run(board, limits=Limits(depth=2), roots=moves)
+            assert found.mate or found.score == max(scores[move] for move in moves)
+            moves.remove(found.move)
+        assert search.run(board, limits=Limits(depth=2), roots=moves).move == moves[0]
+        search.clear()
+
+
 def test_results_do_not_depend_on_earlier_searches_after_clear(coefficients):
     search, boards = Search(coefficients), random_positions(10, seed=7)
     for limits in (Limits(nodes=5_000), Limits(depth=3)):

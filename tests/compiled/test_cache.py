@@ -36,7 +36,7 @@ def trained(rule, engine=Fused):
     """Weights after some games."""
     net = ValueNetwork(NTuples(GAME, [[0, 1, 2], [0, 4, 8], list(range(9))], states=3), dtype="float64", init=0.1)
     agent = engine(net, rule(net.parameters(), lr=0.01))
-    TD(GAME, Constant(0.1)).play(agent, 0, 20, 0.01, np.random.default_rng(0))
+    TD(GAME, Constant(0.1)).train(agent, 0, 20, 0.01, np.random.default_rng(0))
     if isinstance(agent, Fused):
         agent.store()
     return net.embedding.weight.detach()[:, 0]
@@ -131,7 +131,7 @@ def test_what_is_damaged_is_compiled_anew_with_one_line(folder, caplog, damage):
     (file,) = folder.iterdir()
     file.write_bytes(DAMAGE[damage](file.read_bytes()))
     assert call() == (third_move(GAME.board), False)
-    assert [record.getMessage() for record in caplog.records] == [f"{file} is damaged and is compiled anew"]
+    assert [record.getMessage() for record in caplog.records] == [f"{file} is damaged and is recompiled"]
     assert call() == (third_move(GAME.board), True)
 
 
@@ -146,7 +146,7 @@ def test_code_of_a_class_that_is_gone_is_compiled_anew(folder, caplog, monkeypat
         assert call() == (third_move(GAME.board), False)
     (line,) = [record.getMessage() for record in caplog.records]
     assert "No module named 'mygame'" in line
-    assert "compiled anew" in line
+    assert "recompiled" in line
 
 
 @pytest.mark.parametrize("failing", ["write_bytes", "replace"])

@@ -27,7 +27,7 @@ def agent_of(rule, engine=Fused):
 
 def trained(agent, games=20):
     """Weights after some games."""
-    TD(GAME, Constant(0.1)).play(agent, 0, games, 0.01, np.random.default_rng(0))
+    TD(GAME, Constant(0.1)).train(agent, 0, games, 0.01, np.random.default_rng(0))
     if isinstance(agent, Fused):
         agent.store()
     return agent.network.embedding.weight.detach()[:, 0]

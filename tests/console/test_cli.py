@@ -1,14 +1,15 @@
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from rlgames import evaluate as evaluate_module
 from rlgames import train as train_module
+from rlgames.build import CONF, understood
 from rlgames.console import cli
 from rlgames.training import assemble as assembling
 from tests.support import QUICK
@@ -81,6 +82,30 @@ BAD = {
     "network.seed=1.5": ["network.seed is 1.5"],
     "network.output=relu": ["network.output", "tanh"],
     "evaluation.first=x": ["evaluation.first is 'x'"],
+    "optimizer=1": ["optimizer='1' does not exist", "tcl_exp"],
+    "network=1e3": ["network='1e3' does not exist", "tanh"],
+    "evaluation=true": ["evaluation='true' does not exist", "exhaustive"],
+    "game=4": ["game='4' does not exist", "chess, connect4, tictactoe"],
+    "features=[1,2]": ["features"],
+    "features={a: 1}": ["features"],
+    "results=0": ["results is 0; it must be a path"],
+    "results=[a]": ["results is ['a']; it must be a path"],
+    "results=table.txt": ["results is 'table.txt'", ".csv"],
+    "run_dir=5": ["run_dir is 5; it must be a path"],
+    "resume=[a]": ["resume is ['a']; it must be a path"],
+    "learner.gamma={a: 1}": ["learner.gamma is {'a': 1}; it must be a number"],
+    "network.seed=[1]": ["network.seed is [1]; it must be a whole number"],
+    "learner.tactical={_target_: rlgames.schedules.Constant, value: 1}": ["learner.tactical is", "true or false"],
+    "network._target_=rlgames.networks.table": ["network._target_ is 'rlgames.networks.table'", "no class"],
+    "network._target_=math.pi": ["network._target_ is 'math.pi'", "no class"],
+    "learner._target_=rlgames.schedules.Constant": ["learner._target_", "no learner"],
+    "seed=18446744073709551616": ["seed is 18446744073709551616", "2^63"],
+    "network.seed=9223372036854775808": ["network.seed is 9223372036854775808", "2^63"],
+    "checkpoint_at_evaluations=maybe": ["checkpoint_at_evaluations is 'maybe'; it must be true or false"],
+    "checkpoint_at_evaluations=1": ["checkpoint_at_evaluations is 1"],
+    "batched.combine=zz": ["batched.combine is 'zz'; allowed are mean and sum"],
+    "hydra.run.dir=X": ["hydra.run.dir has no effect here", "run_dir="],
+    "hydra.job.chdir=true": ["hydra.job.chdir has no effect here"],
 }
 
 
@@ -100,6 +125,8 @@ def test_bad_input_is_answered_with_one_sentence(cli_run, tmp_path, word):
     ("words", "parts"),
     [
         (["features.length=20"], ["20 cells", "GiB"]),
+        (["features.count=1000000000"], ["1,000,000,000 tuples", "GiB"]),
+        (["features.count=3000000", "features.length=3"], ["3,000,000 tuples (3 cells, 64 rows)", "GiB"]),
         (["features.length=43"], ["features.length is 43"]),
         (["features.states=5"], ["features.states is 5"]),
         (["optimizer=sgd", "engine=fused"], ["engine=fused", "SGD", "engine=eager"]),
@@ -199,6 +226,48 @@ def test_a_sweep_gives_each_run_its_folder_and_outlives_a_bad_one(cli_run, tmp_p
     assert trace.parent.name == "1"
 
 
+def test_a_flag_may_stand_between_words(cli_run, tmp_path):
+    assert cli_run(*QUICK[:2], "-m", *QUICK[2:], "games=4", "seed=0,1", "run_dir=sweep")[0] == 0
+    assert len(list((tmp_path / "sweep").glob("*/result.json"))) == 2
+
+
+def test_what_is_chosen_for_a_group_is_a_name():
+    words = ["game=2048", "optimizer=tdl,1", "+experiment=7", "games=5", "seed=007", "network=null", "learner.x=1"]
+    assert understood(words) == [
+        *("game='2048'", "optimizer=tdl,'1'", "+experiment='7'", "games=5", "seed=007", "network=null", "learner.x=1"),
+    ]
+
+
+def test_a_file_with_a_number_for_a_name_is_found(cli_run, tmp_path, capfd):
+    (tmp_path / "mine" / "game").mkdir(parents=True)
+    shutil.copy(CONF / "game" / "tictactoe.yaml", tmp_path / "mine" / "game" / "2048.yaml")
+    status, out, err = cli_run("--config-dir=mine", "game=2048", "--cfg", "job")
+    assert (status, err) == (0, "")
+    assert "rlgames.games.tictactoe.TicTacToe" in out
+
+
+def test_a_folder_of_nobody(cli_run, tmp_path):
+    """~t is the home of a user t, or a name like any other."""
+    assert cli_run(*QUICK, "games=4", "run_dir=~t")[0] == 0
+    assert (tmp_path / "~t" / "result.json").is_file()
+
+
+def closed(how, *words):
+    command = f'exec "{sys.executable}" -m rlgames.{" ".join(words)} {how}'
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    return subprocess.run(["bash", "-c", command], env=environment, capture_output=True, timeout=120, check=False)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(os.name == "nt", reason="bash")
+@pytest.mark.parametrize("how", ["<&-", ">&-", "2>&-", r"<<< $'\xff\xe4'"])
+def test_streams_that_are_closed_or_hold_any_byte(cli_run, tmp_path, how):
+    assert cli_run(*QUICK, "run_dir=run")[0] == 0
+    for words in (["train", *QUICK, "run_dir=other"], ["play", "checkpoint=run", "side=first"]):
+        done = closed(how, *words)
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_help_is_quick_and_lists_the_choices():
     code = (
         "import sys; sys.argv = ['train', 'game=tictactoe', '--help']\n"
@@ -215,17 +284,18 @@ def test_help_is_quick_and_lists_the_choices():
 
 
 def test_sigterm_ends_with_143_and_a_checkpoint(tmp_path):
-    words = [*QUICK, "games=100000", "eval_every=100000", "run_dir=run"]
+    words = [*QUICK, "games=100000", "eval_every=50", "run_dir=run"]
     process = subprocess.Popen(
         [sys.executable, "-m", "rlgames.train", *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
     assert process.stdout is not None
-    first = process.stdout.readline()
-    time.sleep(0.5)
+    first = process.stdout.readline() + process.stdout.readline()  # the second tells of an evaluation
     process.send_signal(signal.SIGTERM)
     rest, _ = process.communicate(timeout=60)
     assert process.returncode == 143
     assert b"\x1b" not in first + rest
     assert b"Traceback" not in rest
+    assert rest.splitlines()[-1].startswith(b"stopped by SIGTERM after ")
+    assert rest.endswith(b" of 100,000 games; go on: python -m rlgames.train resume=run\n")
     assert list((tmp_path / "run" / "checkpoints").glob("games_*.pt"))
     assert os.path.exists(tmp_path / "run" / "result.json")

@@ -5,9 +5,9 @@ import tomllib
 import pytest
 
 from rlgames.__main__ import PROGRAMS
-from rlgames.build import CONF, load
+from rlgames.build import CONF, groups, load
 from rlgames.console import extras
-from rlgames.console.usage import comments, groups, help_text
+from rlgames.console.usage import comments, help_text
 from tests.support import PROJECT
 
 CONFIGS = sorted(file.stem for file in CONF.glob("*.yaml"))

@@ -74,7 +74,7 @@ def test_nothing_played():
     with pytest.raises(ValueError, match="no pair"):
         _ = Pairs().interval
     assert Pairs().los == 0.5
-    assert str(Pairs()) == "no pair of games was played to its end"
+    assert str(Pairs()) == "no pair of games was completed"
 
 
 def test_sprt_bounds_and_ratio():

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rlgames.evaluation.matches import COLUMNS, Evaluation, Score, evaluate, flat, play, sample_game, wilson
+from rlgames.evaluation.matches import COLUMNS, Evaluation, Score, flat, play_match, play_matches, sample_game, wilson
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.players import Minimax, Perfect, RandomPlayer, perfect_or_minimax
@@ -30,20 +30,20 @@ class Opens:
 
 
 def test_perfect_play_wins_as_first_player(perfect):
-    score = evaluate(GAME, perfect, perfect, 12, True, np.random.default_rng(1))
+    score = play_matches(GAME, perfect, perfect, 12, True, np.random.default_rng(1))
     assert (score.wins, score.draws, score.losses) == (12, 0, 0)
     assert score.distinct > 6
     assert 28 < score.length < 41
 
 
 def test_a_wrong_first_move_loses_everything(perfect):
-    score = evaluate(GAME, Opens(0, perfect), perfect, 8, True, np.random.default_rng(1))
+    score = play_matches(GAME, Opens(0, perfect), perfect, 8, True, np.random.default_rng(1))
     assert (score.wins, score.draws, score.losses) == (0, 0, 8)
     assert score.success == 0.0
 
 
 def test_a_drawing_first_move_is_not_perfect(perfect):
-    score = evaluate(GAME, Opens(2, perfect), perfect, 6, True, np.random.default_rng(1))
+    score = play_matches(GAME, Opens(2, perfect), perfect, 6, True, np.random.default_rng(1))
     assert (score.wins, score.draws, score.losses) == (0, 6, 0)
 
 
@@ -59,7 +59,7 @@ def test_perfect_play_as_second_player_scores_five_sevenths(perfect):
 def test_results_depend_on_the_stream_only(perfect):
     def once():
         agent = Minimax(GAME, 2)
-        return evaluate(GAME, agent, perfect, 10, True, np.random.default_rng(7))
+        return play_matches(GAME, agent, perfect, 10, True, np.random.default_rng(7))
 
     state = np.random.get_state()[1].copy()
     assert once() == once()
@@ -71,14 +71,14 @@ def test_results_depend_on_the_stream_only(perfect):
 
 @pytest.mark.parametrize("first", [True, False])
 def test_perfect_tictactoe_never_loses(first):
-    score = evaluate(TTT, perfect_or_minimax(TTT), RandomPlayer(), 300, first, np.random.default_rng(1))
+    score = play_matches(TTT, perfect_or_minimax(TTT), RandomPlayer(), 300, first, np.random.default_rng(1))
     assert score.losses == 0
     assert score.wins > 200
 
 
 def test_perfect_tictactoe_against_itself_is_drawn():
     player = perfect_or_minimax(TTT)
-    assert evaluate(TTT, player, player, 50, True, np.random.default_rng(1)).draws == 50
+    assert play_matches(TTT, player, player, 50, True, np.random.default_rng(1)).draws == 50
 
 
 RATES = [(TTT, 5000, (0.585, 0.288, 0.127)), (GAME, 2500, (0.556, 0.441, 0.003))]
@@ -88,7 +88,7 @@ RATES = [(TTT, 5000, (0.585, 0.288, 0.127)), (GAME, 2500, (0.556, 0.441, 0.003))
 @pytest.mark.parametrize("first", [True, pytest.param(False, marks=pytest.mark.thorough)])
 def test_random_play_by_seat(game, matches, rates, first):
     player = RandomPlayer()
-    score = evaluate(game, player, player, matches, first, np.random.default_rng(first))
+    score = play_matches(game, player, player, matches, first, np.random.default_rng(first))
     seats = (score.wins, score.losses) if first else (score.losses, score.wins)
     for seen, rate in zip((*seats, score.draws), rates, strict=True):
         assert abs(seen - matches * rate) < 4 * math.sqrt(matches * rate * (1 - rate)) + matches * 0.002
@@ -128,7 +128,7 @@ def test_bad_numbers():
     with pytest.raises(ValueError, match="both 0"):
         Evaluation(TTT, RandomPlayer(), first=0, second=0)
     with pytest.raises(ValueError, match="matches is 0"):
-        evaluate(TTT, RandomPlayer(), RandomPlayer(), 0, True, np.random.default_rng(0))
+        play_matches(TTT, RandomPlayer(), RandomPlayer(), 0, True, np.random.default_rng(0))
 
 
 def test_openings_in_turn():
@@ -139,7 +139,7 @@ def test_openings_in_turn():
             seen.append(board)
             return super().move(board, rng)
 
-    evaluate(TTT, Watches(), RandomPlayer(), 4, False, np.random.default_rng(0), [TTT.play("1"), TTT.play("5")])
+    play_matches(TTT, Watches(), RandomPlayer(), 4, False, np.random.default_rng(0), [TTT.play("1"), TTT.play("5")])
     assert [board.code(0) for board in seen if board.ply == 1] == [1, 0, 1, 0]
 
 
@@ -154,5 +154,5 @@ def test_sample_game():
 
 
 def test_play_returns_moves_and_board():
-    moves, board = play(RandomPlayer(), RandomPlayer(), TTT.board, np.random.default_rng(0))
+    moves, board = play_match(RandomPlayer(), RandomPlayer(), TTT.board, np.random.default_rng(0))
     assert TTT.play(moves) == board

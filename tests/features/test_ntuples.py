@@ -156,11 +156,11 @@ def test_files(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("0 1\n2 x\n", r"t.txt, line 2: '2 x' is no list of cell numbers"),
-        ("0 -1\n", r"t.txt, line 1: '0 -1' is no list"),
-        ("0 1.5\n", r"t.txt, line 1: '0 1.5' is no list"),
-        ("\0\1PK\n", r"t.txt, line 1: .* is no list"),
-        ("# nothing\n", r"t.txt holds no tuple"),
+        ("0 1\n2 x\n", r"t.txt, line 2: '2 x' is not a list of cell numbers"),
+        ("0 -1\n", r"t.txt, line 1: '0 -1' is not a list"),
+        ("0 1.5\n", r"t.txt, line 1: '0 1.5' is not a list"),
+        ("\0\1PK\n", r"t.txt, line 1: .* is not a list"),
+        ("# nothing\n", r"t.txt contains no tuples"),
         ("0 42\n", r"tuple \[0, 42\] leaves the board; cells are 0 to 41"),
     ],
 )

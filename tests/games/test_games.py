@@ -138,7 +138,7 @@ def test_bad_moves_raise_and_change_nothing(game, lines):
     for move in (-1, game.n_moves):
         with pytest.raises(ValueError, match=f"move {move} is not legal here; legal moves are 1 2 3"):
             game.play([move])
-    with pytest.raises(ValueError, match=f"'x' is no move of {game.name}; moves are 1 2 3"):
+    with pytest.raises(ValueError, match=f"'x' is not a move of {game.name}; moves are 1 2 3"):
         game.play("x")
     assert game.play(moves[:3]) == boards[3]
     assert game.play([moves[2]], boards[2]) == boards[3]

@@ -29,7 +29,7 @@ def evaluation():
 def learned(games=20_000, seed=0, engine="fused", **words):
     learner = Q(GAME, games, seed=seed, **words)
     agent = learner.agent(engine)
-    episodes = learner.play(agent, 0, games, 1.0, np.random.default_rng(seed))
+    episodes = learner.train(agent, 0, games, 1.0, np.random.default_rng(seed))
     return learner, agent, episodes
 
 
@@ -171,7 +171,7 @@ class Script:
 def test_last_actions_learn_the_end(moves, words, first, second):
     learner = Q(GAME, games=1, temperature_start=1e6, temperature_end=1e5, init=0.0, dtype="float64", **words)
     agent, line = learner.agent("eager"), GAME.parse(moves)
-    learner.play(agent, 0, 1, 1.0, Script(GAME, line))
+    learner.train(agent, 0, 1, 1.0, Script(GAME, line))
     boards = [GAME.play(line[:n]) for n in range(len(line))]
     q = [agent.network.full()[agent.network.row(board), move] for board, move in zip(boards, line, strict=True)]
     assert q[-2:] == pytest.approx([0.5 * second, 0.5 * first])
@@ -184,14 +184,14 @@ def test_an_action_learns_from_the_situation_after_the_reply():
     weight = learner.network.embedding.weight.detach()
     weight[learner.network.row(GAME.play("14"))] = 4.0
     weight[learner.network.row(GAME.board), 0] = 2.0
-    learner.play(agent, 0, 1, 1.0, Script(GAME, line))
+    learner.train(agent, 0, 1, 1.0, Script(GAME, line))
     assert weight[0, 0] == pytest.approx(2 + 0.5 * (0.9 * 4 - 2))
 
 
 def test_a_win_with_the_ninth_mark_is_a_win():
     learner = Q(GAME, games=1, temperature_start=1e6, temperature_end=1e5, init=0.0)
     line = [0, 1, 2, 3, 4, 5, 7, 6, 8]
-    episodes = learner.play(learner.agent("eager"), 0, 1, 1.0, Script(GAME, line))
+    episodes = learner.train(learner.agent("eager"), 0, 1, 1.0, Script(GAME, line))
     assert (episodes.plies, episodes.first, episodes.second) == (9, 1, 0)
 
 
@@ -214,7 +214,7 @@ def test_chunks_do_not_matter():
     whole, _, _ = learned(50)
     learner, rng = Q(GAME, 50), np.random.default_rng(0)
     for begin, games in ((0, 20), (20, 1), (21, 29)):
-        learner.play(learner.agent("fused"), begin, games, 1.0, rng)
+        learner.train(learner.agent("fused"), begin, games, 1.0, rng)
     assert np.array_equal(learner.network.full(), whole.network.full())
 
 
@@ -244,7 +244,7 @@ def test_gamma_1_is_allowed_without_the_limit():
 def test_alpha_is_checked(alpha):
     learner = Q(GAME, alpha=Constant(alpha))
     with pytest.raises(ValueError, match=r"learner\.alpha gives"):
-        learner.play(learner.agent("eager"), 0, 1, 1.0, np.random.default_rng(0))
+        learner.train(learner.agent("eager"), 0, 1, 1.0, np.random.default_rng(0))
 
 
 # ---- the proof
@@ -342,6 +342,7 @@ def test_other_parts_cannot_be_named_beside_it(tmp_path, monkeypatch):
         train(load(*SMALL, "optimizer=tcl"), [*SMALL, "optimizer=tcl"])
 
 
+@pytest.mark.thorough
 def test_td_is_proved_the_same_way(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ["game=tictactoe", "evaluation=exhaustive", "engine=eager", "games=2", "eval_every=2"]

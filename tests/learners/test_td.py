@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from rlgames.agents import Eager, Fused
-from rlgames.evaluation.matches import evaluate
+from rlgames.evaluation.matches import play_matches
 from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
@@ -75,7 +75,7 @@ def record(game, script, epsilon=0.0, output="tanh", rng=None, **words):
     """The rows learned from one game, and its sums."""
     agent = Recorder(script, output)
     learner = TD(game, Constant(epsilon), **words)
-    episodes = learner.play(agent, 0, 1, 1.0, rng or np.random.default_rng(0))
+    episodes = learner.train(agent, 0, 1, 1.0, rng or np.random.default_rng(0))
     return agent, episodes
 
 
@@ -191,7 +191,7 @@ def test_epsilon_0_and_1_are_always_greedy_and_always_random(epsilon):
 def test_all_outcomes_occur_and_no_target_leaves_the_scale(game):
     """1,000 random games: the terminal targets count the same winners as the learner."""
     agent = Recorder()
-    episodes = TD(game, Constant(1.0)).play(agent, 0, 1000, 1.0, np.random.default_rng(5))
+    episodes = TD(game, Constant(1.0)).train(agent, 0, 1000, 1.0, np.random.default_rng(5))
     targets = [target for _, target in agent.rows]
     assert [targets.count(reward) for reward in (1, -1)] == [episodes.first, episodes.second]
     assert targets.count(0) == 1000 - episodes.first - episodes.second > 0
@@ -201,7 +201,7 @@ def test_all_outcomes_occur_and_no_target_leaves_the_scale(game):
 def test_lr_and_epsilon_follow_their_schedules():
     agent = Recorder()
     learner = TD(TICTACTOE, epsilon=Constant(1.0), lr=Exponential(1.0, 0.5, 10))
-    learner.play(agent, 5, 3, 0.1, np.random.default_rng(0))
+    learner.train(agent, 5, 3, 0.1, np.random.default_rng(0))
     assert agent.lrs == pytest.approx([0.1 * 0.5 ** (n / 10) for n in (5, 6, 7)])
 
 
@@ -263,7 +263,7 @@ def test_bad_words(words, message):
 def test_bad_schedules(words, message):
     """Refused at once if wrong from the start, else before the games in question."""
     with pytest.raises(ValueError, match=message):
-        TD(TICTACTOE, **words).play(Recorder(), 5, 20, 1.0, np.random.default_rng(0))
+        TD(TICTACTOE, **words).train(Recorder(), 5, 20, 1.0, np.random.default_rng(0))
 
 
 # ---- real agents
@@ -290,7 +290,7 @@ def states(agent):
 @pytest.mark.parametrize("output", ["tanh", "sigmoid", "identity"])
 def test_torchs_sgd_makes_the_same_steps_as_tdl(output):
     agents = [make(TICTACTOE, Eager, rule, output=output) for rule in (TDL, torch.optim.SGD)]
-    games = [TD(TICTACTOE).play(agent, 0, 10, 0.01, np.random.default_rng(3)) for agent in agents]
+    games = [TD(TICTACTOE).train(agent, 0, 10, 0.01, np.random.default_rng(3)) for agent in agents]
     assert games[0][:3] == games[1][:3]
     assert games[0].errors == pytest.approx(games[1].errors, rel=1e-12)
     torch.testing.assert_close(weights(agents[0]), weights(agents[1]), rtol=0, atol=1e-12)
@@ -299,9 +299,9 @@ def test_torchs_sgd_makes_the_same_steps_as_tdl(output):
 def test_td_learns_tictactoe():
     """Fresh weights lose 4.3 % of their games as first player against random moves and win 78 %."""
     agent = make(TICTACTOE, lr=0.1, init=0)
-    TD(TICTACTOE).play(agent, 0, 8000, 0.1, np.random.default_rng(0))
+    TD(TICTACTOE).train(agent, 0, 8000, 0.1, np.random.default_rng(0))
     player, rng = GreedyPlayer(agent), np.random.default_rng(1)
-    scores = [evaluate(TICTACTOE, player, RandomPlayer(), 1000, first, rng) for first in (True, False)]
+    scores = [play_matches(TICTACTOE, player, RandomPlayer(), 1000, first, rng) for first in (True, False)]
     assert scores[0].losses <= 5
     assert scores[0].wins >= 900
     assert scores[1].success >= 0.85
@@ -310,7 +310,7 @@ def test_td_learns_tictactoe():
 def test_random_play_wins_as_often_as_it_should():
     """Weights that do not move, 20,000 random games: a hidden bias of a seat would show."""
     n = 20_000
-    episodes = TD(CONNECT4, Constant(1.0)).play(make(CONNECT4), 0, n, 1e-30, np.random.default_rng(4))
+    episodes = TD(CONNECT4, Constant(1.0)).train(make(CONNECT4), 0, n, 1e-30, np.random.default_rng(4))
     draws = n - episodes.first - episodes.second
     for count, p in ((episodes.first, 0.556), (episodes.second, 0.441), (draws, 0.003)):
         assert abs(count - n * p) < 4 * (n * p * (1 - p)) ** 0.5
@@ -324,7 +324,7 @@ def test_values_that_are_not_finite_stop_after_the_game(engine, bad):
     with torch.no_grad():
         agent.network.embedding.weight[:] = bad
         agent.network.embedding.weight[::2] = -bad  # inf - inf
-    episodes = TD(CONNECT4).play(agent, 0, 50, 0.01, np.random.default_rng(0))
+    episodes = TD(CONNECT4).train(agent, 0, 50, 0.01, np.random.default_rng(0))
     assert episodes.games == 1
     assert not np.isfinite(episodes.errors)
 
@@ -333,7 +333,7 @@ def test_the_same_seed_gives_the_same_weights():
     runs = []
     for seed in (0, 0, 1):
         agent = make(CONNECT4)
-        TD(CONNECT4).play(agent, 0, 100, 0.01, np.random.default_rng(seed))
+        TD(CONNECT4).train(agent, 0, 100, 0.01, np.random.default_rng(seed))
         runs.append(weights(agent))
     assert torch.equal(runs[0], runs[1])
     assert not torch.equal(runs[0], runs[2])
@@ -345,11 +345,11 @@ def test_chunks_do_not_matter(game, stored):
     """100 games equal 50 + 50 to the last bit, also when weights and state pass through torch between."""
     learner = TD(game, Linear(0.5, 0.0, 100), Exponential(1.0, 0.1, 100))
     whole, parts, rngs = make(game), make(game), [np.random.default_rng(2) for _ in range(2)]
-    once = learner.play(whole, 0, 100, 0.01, rngs[0])
-    twice = learner.play(parts, 0, 50, 0.01, rngs[1])
+    once = learner.train(whole, 0, 100, 0.01, rngs[0])
+    twice = learner.train(parts, 0, 50, 0.01, rngs[1])
     if stored:
         parts.store()
-    twice = twice.plus(learner.play(parts, 50, 50, 0.01, rngs[1]))
+    twice = twice.plus(learner.train(parts, 50, 50, 0.01, rngs[1]))
     assert tuple(once)[:3] == tuple(twice)[:3]
     assert once.errors == pytest.approx(twice.errors, rel=1e-12)
     assert torch.equal(weights(whole), weights(parts))

@@ -66,6 +66,7 @@ def test_a_run_goes_on_with_another_engine_and_back(quick):
     assert len(saved["progress"]["rows"]) == 3
 
 
+@pytest.mark.thorough
 def test_evaluation_is_that_of_the_fused_agent(quick):
     folder = quick(*LOCKSTEP, "games=200", "eval_every=200", "evaluation.first=50")
     words = [f"checkpoint={folder}", "opponent=random", "evaluation.first=50", "evaluation.second=0"]
@@ -75,16 +76,16 @@ def test_evaluation_is_that_of_the_fused_agent(quick):
 
 
 BAD = [
-    (["optimizer=alpha_bounds"], "engine=batched has no meaning for AlphaBounds, whose weights share one number"),
-    (["optimizer=auto_tidbd"], "engine=batched has no meaning for AutoTIDBD, which looks at the next position"),
-    (["optimizer=swift_td"], "engine=batched has no meaning for SwiftTD, which looks at the next position or keeps"),
+    (["optimizer=alpha_bounds"], "engine=batched cannot use AlphaBounds: its weights share one number"),
+    (["optimizer=auto_tidbd"], "engine=batched cannot use AutoTIDBD: it looks at the next position"),
+    (["optimizer=swift_td"], "engine=batched cannot use SwiftTD: it looks at the next position or keeps"),
     (["learner=q", "game=tictactoe"], "engine=batched plays learner=td, not Q"),
-    (["learner.lambda_=0.5", "learner.traces=rr"], "knows learner.traces=et and res without a threshold"),
+    (["learner.lambda_=0.5", "learner.traces=rr"], "supports only learner.traces=et and res without a threshold"),
     (["learner.lambda_=0.5", "learner.threshold=0.1"], "without a threshold"),
     (["batched.combine=median"], "batched.combine is 'median'; allowed are mean and sum"),
     (
         ["batch=10_000_000_000"],
-        r"batch is 10000000000, .* GiB on cpu of .* GiB; the largest batch that fits is about \d+",
+        r"batch is 10000000000, .* GiB of the .* GiB on cpu; the largest batch that fits is about \d+",
     ),
 ]
 
@@ -123,8 +124,8 @@ def test_memory_that_runs_out_on_the_way():
         raise torch.OutOfMemoryError
 
     player.learner.step = step
-    with pytest.raises(ValueError, match="batch is 4, too many for cpu; try batch=2"):
-        player.learner.play(player.agent, 0, 10, 0.1, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="batch is 4, too large for cpu; try batch=2"):
+        player.learner.train(player.agent, 0, 10, 0.1, np.random.default_rng(0))
 
 
 def test_values_that_are_not_finite_stop_the_run(quick):

@@ -21,39 +21,40 @@ AFTER = [*X[1:], [0, 0]]  # features of the next position
 ACTIVE = [[i for i in (0, 1) if x[i]] for x in X]
 
 
-def tdl(y, lr):
+def tdl(y, lr, cross_entropy=False):
     w = W.copy()
     for x, d, s in zip(X, DELTA, y, strict=True):
         for i in (0, 1):
-            w[i] += lr * d * s * x[i]
+            w[i] += lr * d * (1 if cross_entropy else s) * x[i]
     return {"w": w}
 
 
 former_tdl = tdl  # the same rule, with another exploration
 
 
-def tcl(y, lr, g=lambda u: u, with_slope=True):
+def tcl(y, lr, cross_entropy=False, g=lambda u: u, counted=None):
     w, N, A = W.copy(), [0.0, 0.0], [0.0, 0.0]
     for k in range(5):
         for i in ACTIVE[k]:
             alpha = lr * (1 if A[i] == 0 else g(abs(N[i]) / A[i]))
-            r = DELTA[k] * X[k][i] * (y[k] if with_slope else 1)
-            w[i] += alpha * DELTA[k] * y[k] * X[k][i]
+            change = DELTA[k] * X[k][i] * (1 if cross_entropy else y[k])
+            r = counted(DELTA[k], X[k][i]) if counted else change
+            w[i] += alpha * change
             N[i] += r
             A[i] += abs(r)
     return {"w": w, "N": N, "A": A}
 
 
-def tcl_delta(y, lr):
-    return tcl(y, lr, with_slope=False)
+def tcl_delta(y, lr, cross_entropy, extra_x):
+    return tcl(y, lr, cross_entropy, counted=lambda delta, x: delta * x if extra_x else delta)
 
 
-def tcl_exp(y, lr, beta):
-    return tcl(y, lr, lambda u: exp(beta * (u - 1)))
+def tcl_exp(y, lr, beta, cross_entropy):
+    return tcl(y, lr, cross_entropy, lambda u: exp(beta * (u - 1)))
 
 
-def tcl_pl(y, lr, beta):
-    return tcl(y, lr, lambda u: max(beta * u + 1 - beta, exp(-beta)))
+def tcl_pl(y, lr, beta, cross_entropy):
+    return tcl(y, lr, cross_entropy, lambda u: max(beta * u + 1 - beta, exp(-beta)))
 
 
 def idbd(y, lr, theta, guards):
@@ -277,7 +278,10 @@ def irprop_plus(y, **hyper):
 
 
 # settings beside those of the yaml, in which guards, bounds and the second sum act
+CROSS_ENTROPY = [{"cross_entropy": True}]
 MORE = {
+    **dict.fromkeys(("tdl", "tcl", "tcl_exp", "tcl_pl"), CROSS_ENTROPY),
+    "tcl_delta": [{"cross_entropy": True}, {"extra_x": True}],
     "idbd": [{"theta": 60, "lr": 0.4}, {"theta": 5, "lr": 0.4, "guards": False}, {"lr": 5e-5, "theta": 0.0}],
     "tidbd": [{"theta": 60, "lr": 0.4}],
     "tidbd_ordinary": [{"theta": 60, "lr": 0.4}],

@@ -17,12 +17,12 @@ def positions(seed):
     return active, rng.standard_normal(STEPS) + [1.0 * (0 in i) for i in active]
 
 
-def run_swift_td(step, lambda_, hyper):
+def run_swift_td(step, lambda_, hyper, stream=None):
     """Largest difference between the values of ours and those that ``step(active, reward)`` returns."""
     weight = torch.nn.Parameter(torch.zeros(FEATURES, 1, dtype=torch.float64))
     ours = SwiftTD([weight], **hyper)
     previous, gap, values = None, 0.0, []
-    for active, reward in zip(*positions(7), strict=True):
+    for active, reward in zip(*(stream or positions(7)), strict=True):
         theirs = step(active, float(reward))
         with torch.no_grad():
             value = weight[active].sum().item()
@@ -32,7 +32,7 @@ def run_swift_td(step, lambda_, hyper):
             ones = torch.ones(len(previous), 1, dtype=torch.float64)
             weight.grad = torch.sparse_coo_tensor(previous[None], ones, weight.shape, check_invariants=True)
             delta = float(reward) + 0.9 * value - weight.detach()[previous].sum().item()
-            ours.step(delta, traces=Traces(0.9 * lambda_))
+            ours.step(delta, traces=Traces(0.9 * lambda_) if lambda_ else None)
         previous = active
     assert np.std(values) > 0.1
     return gap
@@ -55,6 +55,48 @@ def test_their_dense_class_is_another_rule_where_steps_are_cut(eta, same):
     dense = package.SwiftTDNonSparse(FEATURES, 0.5, 0.05, 0.9, 0.0, eta, 0.99, 0.005, 1e-10)
     gap = run_swift_td(lambda i, r: dense.step([float(k in i) for k in range(FEATURES)], r), 0.5, hyper)
     assert (gap < 1e-5) is same
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_without_traces_it_is_their_dense_class_while_no_weight_is_active_twice_in_a_row(apart):
+    """As in Connect-4, where the tables of the players take turns; no step is cut. Their sparse class differs."""
+    package = pytest.importorskip("swifttd")
+    active, rewards = positions(7)
+    if apart:
+        active = [6 * (k % 2) + np.unique(i % 6) for k, i in enumerate(active)]
+    hyper = {"lr": 0.05, "theta": 0.005, "eta": 5.0, "decay": 0.99}
+    dense = package.SwiftTDNonSparse(FEATURES, 0.0, 0.05, 0.9, 0.0, 5.0, 0.99, 0.005, 1e-10)
+    gap = run_swift_td(
+        lambda i, r: dense.step([float(k in i) for k in range(FEATURES)], r), 0, hyper, (active, rewards)
+    )
+    assert (gap < 1e-5) is apart
+    sparse = package.SwiftTD(FEATURES, 0.0, 0.05, 0.9, 0.0, 5.0, 0.99, 0.005, 1e-10)
+    gap = run_swift_td(lambda i, r: sparse.step([(int(k), 1.0) for k in i], r), 0, hyper, (active, rewards))
+    assert gap > 1e-3
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_swift_td_stays_finite_where_theirs_does(seed):
+    """In single precision, for features of any size. Where a step size of theirs underflows they end in NaN."""
+    package = pytest.importorskip("swifttd")
+    rng, size = np.random.default_rng(seed), 8
+    scale, lambda_, gamma = 10 ** rng.uniform(-1, 4), float(rng.choice([0, 0.5, 0.95])), 0.9
+    hyper = {"lr": float(10 ** rng.uniform(-3, -1)), "theta": float(10 ** rng.uniform(-4, -1)), "eta": 0.1}
+    words = (size, lambda_, hyper["lr"], gamma, 0.0, hyper["eta"], 0.999, hyper["theta"], 1e-10)
+    sparse, dense = package.SwiftTD(*words), package.SwiftTDNonSparse(*words)
+    weight = torch.nn.Parameter(torch.zeros(size))
+    optimizer, before, theirs = SwiftTD([weight], **hyper), None, []
+    for x, reward in zip(np.abs(scale * rng.standard_normal((150, size))), rng.standard_normal(150), strict=True):
+        theirs.append([sparse.step(list(enumerate(x.tolist())), reward), dense.step(x.tolist(), reward)])
+        if not np.isfinite(theirs).all(0).any():
+            return
+        x = torch.from_numpy(x).float()
+        if before is not None:
+            weight.grad = before
+            delta = float(reward + gamma * (x @ weight.detach()) - before @ weight.detach())
+            optimizer.step(delta, traces=Traces(gamma * lambda_) if lambda_ else None)
+        before = x
+    assert torch.isfinite(weight).all()
 
 
 ALBERTA = [  # what alberta.py prints: rule, hyper-parameters, share of features, inputs, weights after 200 steps

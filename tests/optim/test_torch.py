@@ -4,6 +4,8 @@ import copy
 import io
 import math
 import pickle
+import warnings
+from pathlib import Path
 
 import pytest
 import torch
@@ -58,12 +60,6 @@ def test_a_yaml_selects_a_unit_of_its_rule(name):
     cls, _, unit = RULES[name]
     assert load(f"optimizer={name}").network.output == unit
     assert unit in cls.units
-
-
-@rules
-def test_defaults_are_those_of_the_yaml(name):
-    cls, hyper, _ = RULES[name]
-    assert cls([nn.Parameter(torch.zeros(1))]).defaults == hyper
 
 
 @rules
@@ -195,7 +191,14 @@ def test_schedulers_set_the_lr(name):
     regress(model, optimizer, steps=1)
     scheduler.step()
     assert optimizer.param_groups[0]["lr"] == RULES[name][1]["lr"] / 2
-    regress(model, optimizer, steps=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            regress(model, optimizer, steps=1)
+            scheduler.step()
+    expected = [f"{type(optimizer).__name__} learns a step size for each weight"] * optimizer.lr_is_start
+    assert [str(warning.message).split(":")[0] for warning in caught] == expected
+    assert {Path(warning.filename).name for warning in caught} <= {"lr_scheduler.py", "test_torch.py"}
 
 
 def test_a_scheduler_scales_the_steps_of_tcl():
@@ -297,8 +300,10 @@ def test_steps_that_are_no_numbers_are_refused(name, bad):
         optimizer.step(bad)
     with pytest.raises(ValueError, match="slope is"):
         optimizer.step(0.1, bad)
-    with pytest.raises(TypeError, match="delta"):
+    with pytest.raises(TypeError, match="step was given no delta; it needs the TD error"):
         optimizer.step()
+    with pytest.raises(TypeError, match="step was given a function; it needs the TD error"):
+        optimizer.step(lambda: 1.0)
     assert weight.tolist() == [1, 1]
 
 

@@ -140,6 +140,7 @@ def test_each_side_runs_its_own_code_in_turns(tree):
     assert left_behind(tree) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_leaves_nothing_behind(tree, number):
     running = compare(tree, "HEAD", ["endless"], 5, 20, [], None)

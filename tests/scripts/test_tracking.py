@@ -3,8 +3,10 @@
 import importlib.util
 import sys
 
+import numpy as np
 import pytest
 
+from rlgames.compiled import compile_function
 from rlgames.optim import IDBD, K1, TDL, Autostep, AutoTIDBD, SwiftTD
 from tests.support import PROJECT
 
@@ -37,6 +39,28 @@ def test_error(cls, hyper, error, tolerance):
     assert result.error == pytest.approx(error, abs=tolerance)
 
 
+DEFAULTS = [(K1, 1.04), (IDBD, 1.52), (AutoTIDBD, 1.69), (Autostep, 2.29), (SwiftTD, 3.37), (TDL, 4.04)]  # 5 seeds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cls", "error"), DEFAULTS)
+def test_constructor_defaults(cls, error):
+    """As docs/optimizers.md has it, by other seeds too."""
+    result = tracking.measure(cls, {}, SEEDS)
+    assert result.failures == 0
+    assert result.error == pytest.approx(error, rel=0.03)
+
+
+def test_constructor_defaults_learn_a_regression():
+    _, *words = tracking.prepare(K1, {}, 5)
+    (start,) = words[1][:1].copy()
+    error = compile_function(tracking.regress)(*words, 500, np.random.default_rng(0))
+    assert error < 1e-8
+    assert not start.any()
+    assert words[1][0].all(), "the weights were learned in place"
+
+
+@pytest.mark.thorough
 def test_auto_tidbd_without_next_positions_is_autostep():
     ours = tracking.measure(AutoTIDBD, {"lr": 0.05, "theta": 0.01, "old_trace": False}, 1, 200, 300)
     theirs = tracking.measure(Autostep, {"lr": 0.05, "mu": 0.01}, 1, 200, 300)

@@ -12,6 +12,7 @@ from rlgames.evaluation.exhaustive import Exhaustive
 from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
+from rlgames.interrupts import flag
 from rlgames.learners.q import Q
 from rlgames.networks.table import ValueNetwork
 from rlgames.optim import TDL
@@ -67,7 +68,7 @@ def test_it_is_minimax(game, plies):
     rng = np.random.default_rng(plies)
     for board in random_boards(game, 15 if plies < 4 else 5, range(plies, game.n_cells - 1), rng):
         scores = plain(one, board, plies)
-        move, score = lookahead_move(one, board, plies)
+        move, score = lookahead_move(one, board, plies, flag())
         assert score == pytest.approx(max(scores.values()), abs=1e-4)
         assert scores[move] == pytest.approx(score, abs=1e-4)
 
@@ -83,7 +84,7 @@ def test_values_of_all_moves_are_those_of_minimax(plies, output, engine):
     one, two = agent(CONNECT4, output=output), agent(CONNECT4, engine, output)
     for board in random_boards(CONNECT4, 10, range(20, 41), np.random.default_rng(plies)):
         scores = plain(one, board, plies)
-        values = two.run(lookahead_values, board, np.int64(plies))
+        values = two.run(lookahead_values, board, np.int64(plies), flag())
         expected = values_of([scores[move] for move in map(int, board.moves())], output)
         assert values == pytest.approx(expected, abs=1e-4)
 
@@ -104,9 +105,9 @@ def test_to_the_end_of_the_game_it_is_perfect():
 
 def test_forced_wins_and_losses_are_seen():
     board = CONNECT4.play("4455")  # 3 or 6 makes three with both ends free
-    move, score = lookahead_move(agent(CONNECT4), board, 3)
+    move, score = lookahead_move(agent(CONNECT4), board, 3, flag())
     assert (move in (2, 5), score) == (True, WIN - 7)
-    _, score = lookahead_move(agent(CONNECT4), board.play(move), 2)
+    _, score = lookahead_move(agent(CONNECT4), board.play(move), 2, flag())
     assert score == 7 - WIN
 
 

@@ -14,10 +14,11 @@ from rlgames.compiled import compile_function
 from rlgames.features.ntuples import NTuples
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
+from rlgames.interrupts import flag
 from rlgames.networks.linear import LinearEvaluation
 from rlgames.networks.table import ValueNetwork
 from rlgames.players.minimax import WIN
-from rlgames.players.minimax import search as compiled_search
+from rlgames.players.minimax import negamax as compiled_search
 from rlgames.search.bounds import EXACT, LOWER, UPPER
 from rlgames.search.plain import search
 
@@ -97,7 +98,11 @@ def test_tictactoe_to_the_end():
     assert len(boards) == 5478
     assert search(TicTacToe().board, 9, zeros).value == 0
     for board in [board for board in boards if board.ply >= 4]:
-        exact = np.sign(compiled_search(board, 9, -WIN, WIN)) if not board.over() else board.player() * board.winner()
+        exact = (
+            np.sign(compiled_search(board, 9, -WIN, WIN, flag()))
+            if not board.over()
+            else board.player() * board.winner()
+        )
         assert search(board, 9, zeros).value == exact
 
 
@@ -105,7 +110,7 @@ def test_it_finds_the_same_wins_as_compiled_search():
     game = Connect4()
     decided = 0
     for board in some_boards(game, 16, 30):
-        exact = np.sign(compiled_search(board, 4, -WIN, WIN))
+        exact = np.sign(compiled_search(board, 4, -WIN, WIN, flag()))
         assert search(board, 4, zeros).value == exact
         decided += exact != 0
     assert decided > 5

@@ -10,7 +10,8 @@ from rlgames.build import load
 from rlgames.evaluate import evaluate
 from rlgames.train import train
 from rlgames.training import checkpoint
-from tests.support import QUICK, last_checkpoint
+from rlgames.training.restore import restore
+from tests.support import QUICK, last_checkpoint, result
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +54,66 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_taken(run, quick, c
         checkpoint.load(newest)
     quick("resume=run", run_dir=None)
     assert last_checkpoint(run)["games"] == 8
+
+
+def without(*path):
+    """What takes a part of a checkpoint away."""
+
+    def change(content):
+        for key in path[:-1]:
+            content = content[key]
+        del content[path[-1]]
+
+    return change
+
+
+def with_shape(content):
+    content["network"]["embedding.weight"] = torch.zeros(5, 1)
+
+
+def with_state_of_another_shape(content):
+    content["optimizer"]["state"][0]["N"] = torch.zeros(5, 1)
+
+
+UNUSABLE = {
+    **{name: without(name) for name in ("games", "config", "network", "optimizer", "rng", "progress", "tuples")},
+    "empty config": lambda content: content["config"].clear(),
+    "no game": without("config", "game"),
+    "no network of the game": without("config", "learner"),
+    "no weights": lambda content: content["network"].clear(),
+    "no state of the optimizer": lambda content: content["optimizer"].clear(),
+    "rng of another kind": lambda content: content["rng"].update(bit_generator="MT19937"),
+    "no state of rng": without("rng", "state"),
+    "progress of another version": lambda content: content["progress"].update(points=3),
+    "a list": lambda content: content.update(progress=[1, 2]),
+    "shape of the weights": with_shape,
+    "shape of the state": with_state_of_another_shape,
+}
+
+
+@pytest.mark.parametrize("how", UNUSABLE)
+def test_what_does_not_fit_is_named_and_the_one_before_it_taken(run, quick, capsys, how):
+    newest = run / "checkpoints" / "games_000000000008.pt"
+    content = torch.load(newest, weights_only=True)
+    UNUSABLE[how](content)
+    torch.save(content, newest)
+    quick("resume=run", run_dir=None)
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert message.startswith(f"{newest} is damaged or of another version: it")
+    assert last_checkpoint(run)["games"] == 8
+    torch.save(content, newest)
+    with pytest.raises(ValueError, match=f"{newest.name} is damaged or of another version"):
+        quick(f"resume={newest}", run_dir=None)
+
+
+def test_an_agent_that_does_not_fit_is_restored_from_the_one_before_it(run, capsys):
+    newest = run / "checkpoints" / "games_000000000008.pt"
+    content = torch.load(newest, weights_only=True)
+    with_shape(content)
+    torch.save(content, newest)
+    assert restore(run).saved["games"] == 4
+    assert capsys.readouterr().err.startswith(f"{newest} is damaged or of another version: its network does not fit")
 
 
 def test_nothing_but_damaged_checkpoints(run):
@@ -164,10 +225,19 @@ def test_words_that_agree_or_do_not_matter_are_taken(run, quick):
     assert [row["games"] for row in saved["progress"]["rows"]] == [4, 8, 10, 12]
 
 
-@pytest.mark.parametrize("games", [8, 5])
-def test_a_total_already_reached_is_refused(run, quick, games):
-    with pytest.raises(ValueError, match=f"games is {games}, but the run to resume has played 8"):
-        quick("resume=run", f"games={games}", run_dir=None)
+def test_a_total_already_passed_is_refused(run, quick):
+    with pytest.raises(ValueError, match="games is 5, but the run to resume has played 8"):
+        quick("resume=run", "games=5", run_dir=None)
+
+
+@pytest.mark.parametrize("words", [[], ["games=8"]])
+def test_a_total_already_reached_is_there(run, quick, capsys, words):
+    before = last_checkpoint(run)
+    (run / "result.json").unlink()  # as if it was killed before it could write that
+    quick("resume=run", *words, run_dir=None)
+    assert "8 games of tictactoe, in run, already there\n" in capsys.readouterr().out
+    assert result(run)["status"] == "finished"
+    assert last_checkpoint(run)["progress"] == before["progress"]
 
 
 def test_tuples_travel_with_the_checkpoint(quick, tmp_path):
@@ -186,3 +256,29 @@ def test_evaluate_a_checkpoint(run, tmp_path, monkeypatch):
     assert one["games"] == 8
     assert set(one["scores"]) == {"first", "second"}
     assert '"success_second"' in (tmp_path / "figures.json").read_text()
+
+
+Q_RUN = ["game=tictactoe", "learner=q", "games=20", "eval_every=20", "engine=eager", "run_dir=q"]
+
+
+def test_words_are_checked_against_the_parts_of_the_run(tmp_path, monkeypatch):
+    """A run of another learner than the default one: its schedule follows the new total."""
+    monkeypatch.chdir(tmp_path)
+    train(load(*Q_RUN), Q_RUN)
+
+    def resume(*words):
+        words = ["resume=q", *words]
+        return train(load(*words), words)
+
+    for words, says in (
+        (["games=40", "learner.gamess=40"], r"has no learner.gamess \(did you mean games\?\); its learner has .*games"),
+        (["games=40", "optimizer.lr=1"], "has no optimizer.lr; it has no optimizer"),
+        (["games=40", "learner.games=50"], "learner.games was 40 and is now 50"),
+        (["games=40", "learner.gamma=0.5"], "learner.gamma was 0.9 and is now 0.5"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            resume(*words)
+    assert resume("games=40", "learner.games=40")["games"] == 40
+    config = result(tmp_path / "q")["config"]
+    assert config["learner"]["games"] == 40
+    assert resume("games=60")["config"]["learner"]["games"] == 60

@@ -1,5 +1,6 @@
 """What TensorBoard is given, and (``-m browser``) what it shows of it in headless Chromium."""
 
+import copy
 import os
 import shutil
 import socket
@@ -14,6 +15,7 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tensorboard.plugins.custom_scalar import layout_pb2
 
+from rlgames.agents import Eager
 from rlgames.build import load, settle
 from rlgames.features.ntuples import NTuples
 from rlgames.games.tictactoe import TicTacToe
@@ -21,6 +23,7 @@ from rlgames.networks.table import ValueNetwork
 from rlgames.optim import TDL
 from rlgames.training.dashboard import LAYOUT, choices, sentence
 from rlgames.training.records import step_share
+from tests.support import RULES
 
 PROXY = urllib.request.ProxyHandler({})  # the server is on this machine
 
@@ -194,3 +197,21 @@ def test_the_share_of_its_error_that_a_step_takes_off_a_board():
     assert share == pytest.approx((network.value(board).item() - before) / 0.5)
     assert share > 0.01 * network.features.n_features, "of the mirror images of a board some coincide"
     assert step_share(network, torch.optim.SGD(network.parameters(), lr=0.1), [board]) == {}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_share_is_that_of_a_step_really_made(name):
+    """Whatever a rule normalises by, and whatever its unit is; weights and state are as after two steps before."""
+    game, (cls, hyper, unit) = TicTacToe(), RULES[name]
+    network = ValueNetwork(NTuples(game, [[0, 1, 2], [0, 4, 8]], states=3), unit, init=0.1, dtype="float64")
+    optimizer, board, delta = cls(network.parameters(), **hyper | {"lr": 0.01}), game.play("15"), 0.05
+    agent = Eager(network, optimizer)
+    for target in (0.5, 0.6):
+        agent.learn(board, target)
+    before = network.value(board).item()
+    saved = copy.deepcopy((network.state_dict(), optimizer.state_dict()["state"]))
+    (share,) = step_share(network, optimizer, [board], delta).values()
+    torch.testing.assert_close((network.state_dict(), optimizer.state_dict()["state"]), saved, rtol=0, atol=0)
+    agent.learn(board, before + delta)
+    assert share == pytest.approx((network.value(board).item() - before) / delta, rel=1e-9)
+    assert abs(share) < 20, "a step does not take off the error many times"

@@ -11,7 +11,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from rlgames.build import load
-from rlgames.console.cli import Interrupted
+from rlgames.interrupts import Interrupted
 from rlgames.train import train
 from rlgames.training.study import COLUMNS, Results, key_of, objective, run_once, variant
 from tests.support import DATA, PROJECT

@@ -26,7 +26,7 @@ from rlgames.chess.search.memory import (
     entry_score,
     store,
 )
-from rlgames.chess.search.ordering import MOST_HISTORY, order, pick, rank_of, remember_quiet
+from rlgames.chess.search.ordering import MOST_HISTORY, choices, order, pick, rank_of, remember_quiet
 from rlgames.chess.search.tree import board_of, note
 from rlgames.compiled import compilable, compile_function
 from rlgames.search.bounds import EXACT, LOWER, UPPER
@@ -108,8 +108,8 @@ def extend_line(s: Any, ply: int, move: int) -> None:
 
 @compilable
 def must_stop(s: Any) -> bool:
-    """Whether the search has to unwind."""
-    if s.stop or s.nodes >= s.node_limit:
+    """Whether the search has to unwind; not before there is an answer."""
+    if (s.stop and s.best_depth > 0) or s.nodes >= s.node_limit:
         s.aborted = 1
     return s.aborted != 0  # type: ignore[no-any-return]
 
@@ -162,9 +162,10 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
     end_line(s, ply, 0, 0)
     if must_stop(s) or (ply > 0 and drawn(b)):
         return 0
-    key, found = table[b.key & (len(table) - 1), 0], table[b.key & (len(table) - 1), 1]
-    hint = entry_move(found) if key == b.key else 0
-    if key == b.key and beta - alpha == 1 and known(s, found, depth, ply, alpha, beta):
+    here = b.key ^ (s.n_roots if ply == 0 else 0)  # what holds for some moves only is kept apart
+    key, found = table[here & (len(table) - 1), 0], table[here & (len(table) - 1), 1]
+    hint = entry_move(found) if key == here else 0
+    if key == here and beta - alpha == 1 and known(s, found, depth, ply, alpha, beta):
         return from_table(entry_score(found), ply)
     if may_pass(s, b, check, depth, ply, beta - alpha) and static(s, b) >= beta:
         s.passed[ply], s.keys[s.root + ply] = 1, b.key
@@ -172,7 +173,7 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
         s.passed[ply] = 0
         if score >= beta and abs(score) < MATE_SCORE:
             return end_line(s, ply, 0, beta)
-    n = generate(b, checks, s.moves[ply], False)
+    n = choices(s, b, checks, ply)
     if n == 0:
         return -MATE + ply if check else 0
     order(s, b, ply, n, hint)
@@ -203,7 +204,7 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
                     remember_quiet(s, b, ply, depth, move)
                 break
     bound = LOWER if best >= beta else EXACT if best > lowest else UPPER
-    store(table, b.key, s.age, best_move, depth, bound, to_table(best, ply))
+    store(table, here, s.age, best_move, depth, bound, to_table(best, ply))
     if s.noting:
         note(s, b, depth, bound, best)
     return best
@@ -312,4 +313,5 @@ def begin(s: Any, b: Board, keys: npt.NDArray[np.int64], n_keys: int) -> None:
         s.killers[ply, 0], s.killers[ply, 1], s.passed[ply] = 0, 0, 0
     for k in range(4096):
         s.history[0, k], s.history[1, k] = s.history[0, k] // 8, s.history[1, k] // 8
-    s.best_line[0], s.best_length, s.best_score, s.best_judged, s.best_depth = legal_moves(b)[0], 0, 0, 0, 0
+    s.best_line[0] = s.roots[0] if s.n_roots > 0 else legal_moves(b)[0]
+    s.best_length, s.best_score, s.best_judged, s.best_depth = 0, 0, 0, 0

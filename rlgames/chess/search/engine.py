@@ -12,6 +12,7 @@ from rlgames.chess.evaluation import PAWN, packed_coefficients
 from rlgames.chess.search.alphabeta import MATE, MATE_SCORE, find_quiet, search_position
 from rlgames.chess.search.memory import MEMORY, State
 from rlgames.chess.search.tree import Tree, noted, tree_of
+from rlgames.interrupts import ask, asked, telling
 
 
 class Limits(NamedTuple):
@@ -106,30 +107,39 @@ class Search:
         for name in ("history", "pawns", "age"):
             self.state.memory[name] = 0
 
-    def run(self, board: Board, history_keys: Sequence[int] = (), limits: Limits = DEFAULT) -> Result:
+    def run(
+        self, board: Board, history_keys: Sequence[int] = (), limits: Limits = DEFAULT, roots: Sequence[int] = ()
+    ) -> Result:
         """Search ``board``.
 
         Args:
             board: the position; there must be a legal move.
             history_keys: ``key`` of the positions of the game before it, for draws by repetition.
             limits: when to stop.
+            roots: legal moves to choose from; empty: all.
 
         Raises:
             ValueError: if there is no legal move, or for a negative limit.
+            rlgames.interrupts.Interrupted: if a signal asks for an end.
         """
-        if len(legal_moves(board)) == 0:
+        n_legal = len(legal_moves(board))
+        if n_legal == 0:
             raise ValueError(f"the game is over; there is no move to choose in\n{board}")
         if min(limits) < 0:
             raise ValueError(f"{limits}: limits must not be negative")
-        self.state.memory["stop"] = 0
-        timer = threading.Timer(limits.ms / 1000, self.stop) if limits.ms else None
-        if timer:
-            timer.daemon = True
-            timer.start()
+        self.state.memory["n_roots"] = len(roots) if len(roots) < n_legal else 0
+        self.state.memory["roots"][0, : len(roots)] = roots
         keys = np.array(history_keys, np.int64)
-        found = search_position(self.state, board, keys, len(keys), int(limits.nodes), int(limits.depth))
-        if timer:
-            timer.cancel()
+        with telling(self.stop):
+            self.state.memory["stop"] = asked()
+            timer = threading.Timer(limits.ms / 1000, self.stop) if limits.ms else None
+            if timer:
+                timer.daemon = True
+                timer.start()
+            found = search_position(self.state, board, keys, len(keys), int(limits.nodes), int(limits.depth))
+            if timer:
+                timer.cancel()
+        ask()
         memory = self.state.memory[0]
         pv = tuple(map(int, memory["best_line"][: memory["best_length"]])) or (found.move,)
         mate = 0

@@ -20,6 +20,8 @@ MEMORY = np.dtype(
         ("aborted", "i8"),  # 1 while the search unwinds
         ("nodes", "i8"),
         ("node_limit", "i8"),
+        ("n_roots", "i8"),  # 0: all moves
+        ("roots", "i8", MOST_MOVES),  # moves that the root may choose from
         ("table_use", "i8"),  # 0 the hash table orders moves only, 1 bounds of the same depth count, 2 and of greater
         ("selective", "i8"),  # 1: null moves and late move reductions
         ("age", "i8"),  # of entries of the hash table

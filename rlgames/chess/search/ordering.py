@@ -6,7 +6,7 @@ import numpy as np
 
 from rlgames.chess.bitboards import NONE, PAWN, bishop_attacks, bit, rook_attacks
 from rlgames.chess.board import Board
-from rlgames.chess.moves import attackers, piece_at
+from rlgames.chess.moves import attackers, generate, piece_at
 from rlgames.compiled import compilable
 
 VALUES = np.array([100, 320, 330, 500, 900, 10_000, 0])  # for the order of moves only, whatever has been learned
@@ -52,6 +52,15 @@ def loses_material(b: Board, move: int) -> bool:
         around |= bishop_attacks(target, occupied) & (b.bishops | b.queens)
         around |= rook_attacks(target, occupied) & (b.rooks | b.queens)
     return safe == 0
+
+
+@compilable
+def choices(s: Any, b: Board, checks: int, ply: int) -> int:
+    """Write the moves to be searched at ``ply`` into the memory; returns their number."""
+    if ply == 0 and s.n_roots > 0:
+        s.moves[0, : s.n_roots] = s.roots[: s.n_roots]
+        return s.n_roots  # type: ignore[no-any-return]
+    return generate(b, checks, s.moves[ply], False)
 
 
 @compilable
