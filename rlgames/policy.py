@@ -154,7 +154,7 @@ def draw_index(probabilities: npt.NDArray[np.float64], rng: np.random.Generator)
 @compilable
 def greedy_move(agent: Any, board: Any) -> tuple[int, float]:
     """The move the agent considers best, and the value it leads to, on the agent's scale."""
-    best: tuple[int, float] = agent.best(board)
+    best: tuple[int, float] = borrowed(agent).best(board)
     return best
 
 

@@ -28,6 +28,7 @@ from rlgames.optim.checks import is_number, plain
 from rlgames.optim.lanes import params_class
 from rlgames.optim.lesson import Lesson, Traced, ahead_of, all_finite, changes, gradients_of, largest, traces_of
 from rlgames.optim.transition import Transition as Transition
+from rlgames.optim.undecorated import Optimizer
 from rlgames.traces import Traces
 
 Number = float | Tensor
@@ -48,7 +49,7 @@ def _no_total(p: Any, w: Any, s: Any, t: Transition) -> Any:
     return 0.0
 
 
-class StepSize(torch.optim.Optimizer):
+class StepSize(Optimizer):
     """A torch optimizer that is told the TD error: ``optimizer.step(delta)``, with the value's gradient in ``grad``.
 
     Sparse gradients (``nn.EmbeddingBag(sparse=True)``) touch the active rows only; dense gradients update every entry.
@@ -138,8 +139,7 @@ class StepSize(torch.optim.Optimizer):
         if own:
             checked = type(self)([torch.zeros(1)], **own)
             param_group = param_group | {name: checked.defaults[name] for name in own}
-        add = torch.optim.Optimizer.add_param_group
-        getattr(add, "__wrapped__", add)(self, param_group)  # as it is: its wrapper imports torch's compiler, 1.6 s
+        super().add_param_group(param_group)
         for dtype in {param.dtype for param in self.param_groups[-1]["params"]} - {torch.float32, torch.float64}:
             del self.param_groups[-1]  # counters begin at 1e-30, and sums go over millions of steps
             raise ValueError(f"a parameter is {dtype}; rules learn torch.float32 and torch.float64")
