@@ -33,7 +33,7 @@ class Interrupted(KeyboardInterrupt):
     """A signal stopped the program, in good order."""
 
     def __init__(self, signum: int) -> None:
-        super().__init__(name_of(signum))
+        super().__init__(signum)  # by which it can be sent to another process
         self.signum = int(signum)
 
 
@@ -132,16 +132,19 @@ class Interruptible:
 
 def end(signum: int, words: str) -> None:
     """End this process and its workers at once, from any thread."""
+    _asked[0] = signum
     workers = sys.modules.get("multiprocessing.process")
     children = workers.active_children() if workers else []
     runs = [child for child in children if "loky" in type(child).__module__]  # of a sweep: they have something to save
     for child in runs:
-        os.kill(child.pid, signal.SIGTERM)
+        with contextlib.suppress(OSError):
+            os.kill(child.pid, signal.SIGTERM)
     limit = time.monotonic() + SAVING
     while any(child.is_alive() for child in runs) and time.monotonic() < limit:
         time.sleep(PATIENCE)
     for child in children:
-        child.kill()
+        with contextlib.suppress(OSError):
+            os.kill(child.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
     with contextlib.suppress(OSError):
         os.write(2, f"{os.linesep if os.isatty(2) else ''}{words}{os.linesep}".encode())
     os._exit(128 + signum)
