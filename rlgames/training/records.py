@@ -132,6 +132,7 @@ def versions() -> dict[str, str | None]:
     return {**found, "commit": _commit()}
 
 
+@functools.cache  # the files that this process runs from
 def _commit() -> str | None:
     """Commit of the checkout this package runs from, marked if files were changed since; None for an installed one."""
     root = Path(__file__).resolve().parents[2]
