@@ -248,7 +248,7 @@ def test_a_file_with_a_number_for_a_name_is_found(cli_run, tmp_path, capfd):
 
 def test_a_folder_of_nobody(cli_run, tmp_path):
     """~t is the home of a user t, or a name like any other."""
-    assert cli_run(*QUICK, "games=4", "run_dir=~t")[0] == 0
+    assert cli_run(*QUICK, "games=4", "run_dir='~t'")[0] == 0
     assert (tmp_path / "~t" / "result.json").is_file()
 
 

@@ -9,6 +9,7 @@ from rlgames.agents import Eager, Fused
 from rlgames.evaluation.exhaustive import Exhaustive
 from rlgames.features.ntuples import NTuples
 from rlgames.games.tictactoe import TicTacToe
+from rlgames.interrupts import flag
 from rlgames.learners.q import Q
 from rlgames.learners.td import TD
 from rlgames.networks.table import ValueNetwork
@@ -63,9 +64,9 @@ def test_minimax_is_right(game):
 def test_a_search_to_the_end_is_right(game):
     agent = agent_of(game)
     for board in boards(game):
-        move, _ = lookahead_move(agent, board, 9)
+        move, _ = lookahead_move(agent, board, 9, flag())
         assert move in right_moves(board), str(board)
-        values = lookahead_values(agent, board, 9)
+        values = lookahead_values(agent, board, 9, flag())
         expected = [board.player() * value_of(board.play(int(move))) for move in board.moves()]
         assert values.tolist() == pytest.approx(expected)
 

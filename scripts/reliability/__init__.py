@@ -1,0 +1,1 @@
+"""The parts of ``scripts/campaign.py``; each has ``cases(lab, everything)``."""
