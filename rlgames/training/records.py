@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import torch
@@ -95,10 +95,10 @@ def new_folder(parent: Path) -> Path:
             number += 1
 
 
-def shown(folder: Path) -> str:
-    """``folder`` as people type it, relative to where they are if it lies below."""
+def shown(folder: PurePath) -> str:
+    """``folder`` as people type it, relative to where they are if it lies below; with slashes on Windows, too."""
     here = Path.cwd()
-    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
+    return (folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix()
 
 
 def next_commands(folder: Path, games: int) -> str:
