@@ -38,13 +38,13 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
 
     check(cfg)
     restored = restore(chosen_run(cfg), cfg.engine, cfg.device, cfg.lookahead)
-    _, saved, saved_cfg, player = restored
+    _, saved, saved_cfg, parts = restored
     named = {word.lstrip("+").partition("=")[0].partition(".")[0] for word in words or []}
     if "evaluation" not in named and saved_cfg.evaluation._target_ != cfg.evaluation._target_:
         cfg.evaluation = saved_cfg.evaluation
         if "opponent" not in named:
             cfg.opponent = saved_cfg.opponent
-    evaluation = build_evaluation(cfg, player)
+    evaluation = build_evaluation(cfg, parts)
     scores = evaluation.scores(restored.greedy(), np.random.default_rng(cfg.seed))
     figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:

@@ -54,7 +54,7 @@ def chosen_run(cfg: DictConfig) -> str:
     return str(newest_run(build(cfg, "game").name if cfg.get("game") else None))
 
 
-def player(name: str, game: Any, depth: int = 8) -> Any:
+def player_named(name: str, game: Any, depth: int = 8) -> Any:
     """The player called ``name``: random, minimax (which looks ``depth`` plies ahead) or perfect.
 
     Raises:
@@ -118,7 +118,7 @@ def seats(
     """
     trained = [name for name in names if name not in (*NAMES, START)]
     agents = {name: restore(_existing(name), engine, device, lookahead) for name in trained}
-    games = {agent.player.game.name: agent.player.game for agent in agents.values()}
+    games = {agent.parts.game.name: agent.parts.game for agent in agents.values()}
     if game is not None:
         games[game.name] = game
     if len(games) > 1:
@@ -133,7 +133,7 @@ def seats(
         if name in agents:
             found.append(Seat(name, agents[name].description, agents[name].greedy()))
         else:
-            one = player(name, game, depth)
+            one = player_named(name, game, depth)
             found.append(Seat(name, f"{one.depth} plies" if name == "minimax" else "", one))
     return game, found
 
@@ -143,7 +143,7 @@ def _engine(name: str, agent: Restored | None, nodes: int) -> Seat:
     from rlgames.chess.searcher import Searcher
 
     if agent is not None:
-        return Seat(name, agent.description, Searcher(agent.player.agent.coefficients(), nodes, name=name))
+        return Seat(name, agent.description, Searcher(agent.parts.agent.coefficients(), nodes, name=name))
     if name != START:
         raise ValueError(f"{name!r} does not play chess; players of chess are {START}, run folders and checkpoints")
     return Seat(name, "material only", Searcher(start_values(), nodes, name=name))

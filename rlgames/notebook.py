@@ -1,4 +1,4 @@
-"""A board to click on, for notebooks: ``PlayBoard(restore("runs/connect4/...").player)``; needs ipywidgets."""
+"""A board to click on, for notebooks: ``PlayBoard(restore("runs/connect4/...").parts)``; needs ipywidgets."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class PlayBoard(VBox):  # type: ignore[misc]
     """A game against an agent: click a move; undo, new, swap, values, hint and perfect work as in the terminal.
 
     Args:
-        player: the agent, from ``assemble`` or from ``restore(...).player``.
+        parts: of the agent, from ``assemble`` or from ``restore(...).parts``.
         human: +1 or -1, your side.
         values: whether the board shows what the agent thinks of your moves.
         temperature: see ``rlgames.play.Opponent``.
@@ -27,13 +27,13 @@ class PlayBoard(VBox):  # type: ignore[misc]
     """
 
     def __init__(
-        self, player: Any, human: int = 1, values: bool = False, temperature: float = 0.1, greedy: bool = True
+        self, parts: Any, human: int = 1, values: bool = False, temperature: float = 0.1, greedy: bool = True
     ) -> None:
         if human not in (1, -1):
             raise ValueError(f"human is {human!r}; it must be 1 (you move first) or -1")
         super().__init__()
-        self.game, self.human, self.values = player.game, human, values
-        self.opponent = Opponent(player, temperature, greedy)
+        self.game, self.human, self.values = parts.game, human, values
+        self.opponent = Opponent(parts, temperature, greedy)
         self.boards = [self.game.board]
         self.picture, self.message = HTML(), HTML()
         self.moves = [

@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from rlgames.build import CONF, check
 from rlgames.console import cli
 from rlgames.console.terminal import ask, colours, picture
-from rlgames.lineup import chosen_run, player, seats
+from rlgames.lineup import chosen_run, player_named, seats
 from rlgames.training.restore import restore
 
 COMMANDS = {
@@ -54,7 +54,7 @@ class Opponent:
     """The agent at the board.
 
     Args:
-        player: as ``rlgames.training.assemble.assemble`` builds it.
+        parts: as ``rlgames.training.assemble.assemble`` builds it.
         temperature: of the probabilities.
         greedy: whether it plays its best move, or draws one.
         seed: of the draws.
@@ -66,7 +66,7 @@ class Opponent:
 
     def __init__(
         self,
-        player: Any,
+        parts: Any,
         temperature: float = 0.1,
         greedy: bool = True,
         seed: int = 0,
@@ -78,8 +78,8 @@ class Opponent:
 
         if type(temperature) not in (int, float) or not 0 < temperature < float("inf"):
             raise ValueError(f"temperature is {temperature!r}; it must be a number above 0")
-        self.player, self.temperature, self.greedy = player, float(temperature), greedy
-        self.lookahead = int(GreedyPlayer(player.agent, lookahead).lookahead)  # or a sentence, before anything is asked
+        self.parts, self.temperature, self.greedy = parts, float(temperature), greedy
+        self.lookahead = int(GreedyPlayer(parts.agent, lookahead).lookahead)  # or a sentence, before anything is asked
         self.rng = np.random.default_rng(seed)
 
     def think(self, board: Any) -> Thoughts:
@@ -87,20 +87,20 @@ class Opponent:
         from rlgames.players import GreedyPlayer
         from rlgames.policy import boltzmann
 
-        best = GreedyPlayer(self.player.agent, self.lookahead).move(board, self.rng)
+        best = GreedyPlayer(self.parts.agent, self.lookahead).move(board, self.rng)
         values = self._values(board)
         probabilities = boltzmann(values, self.temperature)
         return Thoughts(board.moves().tolist(), values.tolist(), probabilities.tolist(), best)
 
     def _values(self, board: Any) -> Any:
         if self.lookahead == 1:
-            return self.player.learner.move_values(self.player.agent, board)
+            return self.parts.learner.move_values(self.parts.agent, board)
         import numpy as np
 
         from rlgames.interrupts import flag
         from rlgames.search.lookahead import lookahead_values
 
-        return self.player.agent.run(lookahead_values, board, np.int64(self.lookahead), flag())
+        return self.parts.agent.run(lookahead_values, board, np.int64(self.lookahead), flag())
 
     def move(self, board: Any) -> int:
         """Its move on ``board``."""
@@ -211,7 +211,7 @@ class Desk:
 def perfect_hint(game: Any, board: Any) -> str:
     """Which moves win, draw and lose by perfect play; or why that cannot be said."""
     try:
-        solver = player("perfect", game)
+        solver = player_named("perfect", game)
     except ValueError as error:
         return str(error)
     results: dict[str, list[str]] = {"win": [], "draw": [], "lose": []}
@@ -279,9 +279,9 @@ def play(cfg: DictConfig) -> None:
         watch(game, *((one, other) if cfg.side != "second" else (other, one)), cfg.seed)
         return
     agent = restore(path, cfg.engine, cfg.device, cfg.lookahead)
-    check_board(agent.player.game, path)
-    opponent = Opponent(agent.player, cfg.temperature, cfg.greedy, cfg.seed, agent.lookahead)
-    game = agent.player.game
+    check_board(agent.parts.game, path)
+    opponent = Opponent(agent.parts, cfg.temperature, cfg.greedy, cfg.seed, agent.lookahead)
+    game = agent.parts.game
     print(f"{game.name}: an agent ({agent.description}), {path}. Type a move, or {', '.join(COMMANDS)}.")
     side = ask_side() if cfg.side is None else SIDES[cfg.side]
     if side is not None:

@@ -37,10 +37,10 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
 
     def begin(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Trainer:
         check(cfg)
-        player = assemble(cfg, saved)
-        for note in notes(player):
+        parts = assemble(cfg, saved)
+        for note in notes(parts):
             print(f"note: {note}")
-        return Trainer(cfg, player, build_evaluation(cfg, player), saved)
+        return Trainer(cfg, parts, build_evaluation(cfg, parts), saved)
 
     settle(cfg, words or [])
     if cfg.resume is None:

@@ -32,9 +32,9 @@ def learn(batch: int, args: argparse.Namespace, writer, file) -> None:
         "evaluation=published",
         *args.words,
     )
-    player = assemble(cfg)
-    evaluation = build_evaluation(cfg, player)
-    rng, lr = np.random.default_rng(cfg.seed), float(player.optimizer.defaults["lr"])
+    parts = assemble(cfg)
+    evaluation = build_evaluation(cfg, parts)
+    rng, lr = np.random.default_rng(cfg.seed), float(parts.optimizer.defaults["lr"])
     games = moves = 0
     seconds = cpu = 0.0
     rates: list[float] = []
@@ -42,11 +42,11 @@ def learn(batch: int, args: argparse.Namespace, writer, file) -> None:
     while (cpu if args.cpu else seconds) < args.seconds:
         begin, cpu_begin, until = time.perf_counter(), time.process_time(), clock() + args.every
         while clock() < until:
-            episodes = player.learner.train(player.agent, games, max(10, batch), lr, rng)
+            episodes = parts.learner.train(parts.agent, games, max(10, batch), lr, rng)
             games, moves = games + episodes.games, moves + episodes.plies
         seconds, cpu = seconds + time.perf_counter() - begin, cpu + time.process_time() - cpu_begin
-        player.agent.store()
-        score = evaluation.scores(GreedyPlayer(player.agent), np.random.default_rng([cfg.seed, games]))["first"]
+        parts.agent.store()
+        score = evaluation.scores(GreedyPlayer(parts.agent), np.random.default_rng([cfg.seed, games]))["first"]
         low, high = score.interval
         words = " ".join(args.words)
         row = (

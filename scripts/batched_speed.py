@@ -27,21 +27,21 @@ def now(device: torch.device) -> tuple[float, float]:
     return time.perf_counter(), time.process_time()
 
 
-def steps(player: Any, epsilon: float, most: int, seconds: float) -> int:
+def steps(parts: Any, epsilon: float, most: int, seconds: float) -> int:
     """Make steps for ``seconds``, at least one and at most ``most``; return their number."""
     begin = time.perf_counter()
     for n in range(1, most + 1):
-        player.learner.step(player.agent, epsilon)
-        if n % 4 == 0 and player.agent.device.type == "cuda":
+        parts.learner.step(parts.agent, epsilon)
+        if n % 4 == 0 and parts.agent.device.type == "cuda":
             torch.cuda.synchronize()  # else the queue grows without end
         if time.perf_counter() - begin > seconds:
             break
     return n
 
 
-def phases(player: Any, epsilon: float) -> dict[str, float]:
+def phases(parts: Any, epsilon: float) -> dict[str, float]:
     """The share of each phase in a step, measured by waiting for the device after each."""
-    agent, spent = player.agent, defaultdict(float)
+    agent, spent = parts.agent, defaultdict(float)
     kind = 0 if agent.device.type == "cuda" else 1  # CPU-seconds where others may share the processor
 
     def timed(name: str, method: Any) -> Any:
@@ -57,7 +57,7 @@ def phases(player: Any, epsilon: float) -> dict[str, float]:
     for name, place in places.items():
         setattr(place, name, timed(name, getattr(place, name)))
     begin = now(agent.device)[kind]
-    steps(player, epsilon, 20, SECONDS / 2)
+    steps(parts, epsilon, 20, SECONDS / 2)
     total = now(agent.device)[kind] - begin
     for name, place in places.items():
         delattr(place, name)
@@ -67,20 +67,20 @@ def phases(player: Any, epsilon: float) -> dict[str, float]:
 def measure(rule: str, batch: int, device: str, words: list[str]) -> tuple[Any, ...]:
     """Measure a row of the table."""
     cfg = load(f"optimizer={rule}", "engine=batched", f"device={device}", f"batch={batch}", *words)
-    player = assemble(cfg)
-    where, epsilon = player.agent.device, 0.1
+    parts = assemble(cfg)
+    where, epsilon = parts.agent.device, 0.1
     cuda = where.type == "cuda"
     if cuda:
         torch.cuda.reset_peak_memory_stats()
-    player.learner.train(player.agent, 0, 0, float(player.optimizer.defaults["lr"]), np.random.default_rng(0))
-    steps(player, epsilon, 40, SECONDS / 2)  # games drift apart, memory is allocated
-    before = player.learner.played().games
-    (begin, cpu_begin), n = now(where), steps(player, epsilon, 10**9, SECONDS)
+    parts.learner.train(parts.agent, 0, 0, float(parts.optimizer.defaults["lr"]), np.random.default_rng(0))
+    steps(parts, epsilon, 40, SECONDS / 2)  # games drift apart, memory is allocated
+    before = parts.learner.played().games
+    (begin, cpu_begin), n = now(where), steps(parts, epsilon, 10**9, SECONDS)
     end, cpu_end = now(where)
-    games = (player.learner.played().games - before) / (end - begin)
+    games = (parts.learner.played().games - before) / (end - begin)
     moves = n * batch
     peak = torch.cuda.max_memory_allocated() if cuda else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    shares = phases(player, epsilon)
+    shares = phases(parts, epsilon)
     speeds = games, moves / (end - begin), moves / (cpu_end - cpu_begin)
     return rule, batch, *(round(x) for x in speeds), peak // 2**20, *(round(shares[name], 3) for name in PHASES)
 

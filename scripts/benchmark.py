@@ -35,13 +35,13 @@ class Runner:
 
     def __init__(self, rule: str, words: list[str]) -> None:
         cfg = load(f"optimizer={rule}", *words)
-        self.rule, self.player = rule, assemble(cfg)
-        self.rng, self.lr = np.random.default_rng(cfg.seed), float(self.player.optimizer.defaults["lr"])
+        self.rule, self.parts = rule, assemble(cfg)
+        self.rng, self.lr = np.random.default_rng(cfg.seed), float(self.parts.optimizer.defaults["lr"])
         self.games, self.moves, self.seconds, self.best = 0, 0, 0.0, 0.0
         self._learn(0)  # compiles
 
     def _learn(self, games: int) -> Any:
-        return self.player.learner.train(self.player.agent, self.games, games, self.lr, self.rng)
+        return self.parts.learner.train(self.parts.agent, self.games, games, self.lr, self.rng)
 
     def turn(self, games: int) -> None:
         """Learn from ``games`` games and time it."""

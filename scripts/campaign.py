@@ -91,7 +91,8 @@ def main() -> None:
         cases = in_turns(parts)
         book = Book(args.csv, versions()["commit"] or "installed")
         if args.only:
-            todo = [case for case in cases if fnmatchcase(f"{case.part}: {case.name}", args.only)]
+            names = {f"{case.part}: {case.name}": case for case in cases}
+            todo = [case for name, case in names.items() if args.only == name or fnmatchcase(name, args.only)]
         else:
             todo = [case for case in cases if case[:2] not in book.rows]
         print(f"{len(todo)} of {len(cases)} cases to try, into {args.csv}", flush=True)

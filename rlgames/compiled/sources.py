@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -42,35 +42,52 @@ def fingerprint(roots: Iterable[Any]) -> bytes:
         for part in _live(root, set()):
             digest.update(part)
         _follow(sys.modules.get(root.__module__), modules)
-    for name in sorted(name for name, module in modules.items() if _file(module)):
-        digest.update(name.encode() + _source(modules[name]))
+    for name in sorted(modules):
+        digest.update(name.encode() + _source(modules[name]).digest)
         for part in _values(modules[name]):
             digest.update(part)
     return digest.digest()
 
 
+class Source(NamedTuple):
+    """What counts of a source file.
+
+    Attributes:
+        digest: hash of its syntax tree without docstrings.
+        imports: modules that it imports at its top, as far as names can tell: (level, module, name) of each.
+        rebound: names that its functions assign to; they are no constants.
+    """
+
+    digest: bytes
+    imports: tuple[tuple[int, str, str], ...]
+    rebound: frozenset[str]
+
+
 def _follow(module: ModuleType | None, found: dict[str, ModuleType]) -> None:
-    """Add to ``found`` ``module`` and the modules of all functions, classes and modules in its namespace, and so on."""
-    if module is None or module.__name__ in found or _place(module) is None:
+    """Add ``module`` to ``found``, and the modules that it imports or that its functions and classes come from."""
+    if module is None or module.__name__ in found or _file(module) is None:
         return
     found[module.__name__] = module
+    names = [getattr(value, "__module__", None) for value in list(vars(module).values())]
     family = module.__name__.partition(".")[0]
-    for value in list(vars(module).values()):
-        name = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+    for name in dict.fromkeys([*_imported(module), *names]):
         other = sys.modules.get(name) if isinstance(name, str) else None
         if other is not None and (other.__name__.partition(".")[0] == family or not _is_library(other)):
             _follow(other, found)
+
+
+def _imported(module: ModuleType) -> Iterator[str]:
+    for level, base, name in _source(module).imports:
+        package = (module.__package__ or "").split(".")
+        parts = [*package[: len(package) - level + 1], base] if level else [base]
+        whole = ".".join(filter(None, parts))
+        yield from (whole, f"{whole}.{name}")
 
 
 def _file(module: ModuleType) -> str | None:
     """The source file of ``module``; None if it has none."""
     file = getattr(module, "__file__", None)
     return file if file and file.endswith(".py") else None
-
-
-def _place(module: ModuleType) -> str | None:
-    """The source file of ``module``, or the folder of a package without one; None if it never had a file."""
-    return _file(module) or next(iter(getattr(module, "__path__", ())), None)
 
 
 @functools.cache
@@ -80,9 +97,9 @@ def _libraries() -> tuple[Path, ...]:
 
 
 def _is_library(module: ModuleType) -> bool:
-    """Whether ``module`` was installed or belongs to Python: its version counts, not its source."""
-    place = _place(module)
-    return place is None or _is_installed(place)
+    """Whether ``module`` is installed or part of Python: then its version counts, not its source."""
+    file = _file(module)
+    return file is None or _is_installed(file)
 
 
 @functools.cache
@@ -90,8 +107,7 @@ def _is_installed(file: str) -> bool:
     return any(Path(file).resolve().is_relative_to(folder) for folder in _libraries())
 
 
-def _source(module: ModuleType) -> bytes:
-    """Hash of the syntax tree of ``module`` without docstrings."""
+def _source(module: ModuleType) -> Source:
     file = Path(str(_file(module)))
     try:
         stat = file.stat()
@@ -99,32 +115,41 @@ def _source(module: ModuleType) -> bytes:
         raise ChangedError from error
     if stat.st_mtime > _BEGIN.timestamp():
         raise ChangedError
-    return _tree(str(file), stat.st_mtime_ns, stat.st_size)
+    return _parsed(str(file), stat.st_mtime_ns, stat.st_size)
 
 
 @functools.cache
-def _tree(file: str, _mtime: int, _size: int) -> bytes:
+def _parsed(file: str, _mtime: int, _size: int) -> Source:
     tree = ast.parse(Path(file).read_bytes())
-    _strip(tree)
-    return hashlib.sha256(ast.dump(tree).encode()).digest()
+    imports: list[tuple[int, str, str]] = []
+    rebound: set[str] = set()
+    _read(tree, imports, rebound, top=True)
+    return Source(hashlib.sha256(ast.dump(tree).encode()).digest(), tuple(imports), frozenset(rebound))
 
 
-def _strip(node: ast.AST) -> None:
-    """Remove the docstrings of ``node``, a module or statement, and of all functions and classes in it."""
+def _read(node: ast.AST, imports: list[tuple[int, str, str]], rebound: set[str], top: bool) -> None:
+    """Remove the docstrings of ``node``, a module or statement; note what it imports at the ``top`` and rebinds."""
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         first = node.body[0] if node.body else None
         if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
             del node.body[0]
+        top = isinstance(node, ast.Module)
+    elif isinstance(node, ast.Import) and top:
+        imports.extend((0, alias.name, "") for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and top:
+        imports.extend((node.level, node.module or "", alias.name) for alias in node.names)
+    elif isinstance(node, ast.Global):
+        rebound.update(node.names)
     for field in ("body", "orelse", "finalbody", "handlers"):
         for inner in getattr(node, field, ()) if not isinstance(node, ast.expr) else ():
-            _strip(inner)
+            _read(inner, imports, rebound, top)
 
 
 def _values(module: ModuleType) -> Iterator[bytes]:
     """Numbers, strings and arrays in ``module`` that its own functions name: they are constants of compiled code."""
     own = [value for value in vars(module).values() if getattr(value, "__module__", None) == module.__name__]
     names = {name for value in own for function in _functions(value) for name in _names(function.__code__)}
-    for name in sorted(names & vars(module).keys()):
+    for name in sorted((names & vars(module).keys()) - _source(module).rebound):
         plain = _plain(vars(module)[name])
         if plain is not None and not name.startswith("__"):
             yield name.encode() + plain

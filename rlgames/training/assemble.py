@@ -1,4 +1,4 @@
-"""From a configuration to a player that learns: game, features, network, learner, optimizer and agent, put together."""
+"""From a configuration to the parts of a run: game, features, network, learner, optimizer and agent."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -11,8 +11,8 @@ from rlgames.training.files import whole
 # torch, numpy and numba are imported where they are needed: --help answers at once.
 
 
-class Learning(NamedTuple):
-    """A player that learns: the game, how the agent sees, values and changes it, and the loop in which it does.
+class Parts(NamedTuple):
+    """The parts of a run: the game, how the agent sees, values and learns it, and the loop in which it does.
 
     A learner that brings its own network has neither features nor optimizer.
     """
@@ -25,27 +25,27 @@ class Learning(NamedTuple):
     agent: Any
 
 
-def notes(player: Learning) -> Iterable[str]:
+def notes(parts: Parts) -> Iterable[str]:
     """What is odd about a combination of rule, unit and learner, but not wrong."""
     from rlgames.schedules import Constant
 
-    rule, units = type(player.optimizer).__name__, getattr(player.optimizer, "units", ())
-    output = player.network.output if units else None
+    rule, units = type(parts.optimizer).__name__, getattr(parts.optimizer, "units", ())
+    output = parts.network.output if units else None
     if units and output not in units:
         yield f"{rule} is derived for {' or '.join(units)} units, not {output}; network={units[0]} suits it"
-    changes_lr = getattr(player.learner, "lr", Constant(1.0)) != Constant(1.0)
-    if changes_lr and getattr(player.optimizer, "lr_is_start", False):
+    changes_lr = getattr(parts.learner, "lr", Constant(1.0)) != Constant(1.0)
+    if changes_lr and getattr(parts.optimizer, "lr_is_start", False):
         yield f"learner.lr has no effect on {rule}, whose lr is only the step size with which weights begin"
-    images = getattr(getattr(player.features, "compact", None), "images", 1)
-    if images > 2 and any(group.get("extra_x") for group in getattr(player.optimizer, "param_groups", ())):
+    images = getattr(getattr(parts.features, "compact", None), "images", 1)
+    if images > 2 and any(group.get("extra_x") for group in getattr(parts.optimizer, "param_groups", ())):
         yield (
             f"{rule} with optimizer.extra_x multiplies its steps by up to {images} on symmetric boards of "
-            f"{player.game.name} and diverges; optimizer.extra_x=false does not"
+            f"{parts.game.name} and diverges; optimizer.extra_x=false does not"
         )
 
 
-def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
-    """Build the player that ``cfg`` describes, with the weights and the optimizer's state of the checkpoint ``saved``.
+def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
+    """Build the parts that ``cfg`` describes, with the weights and the optimizer's state of the checkpoint ``saved``.
 
     Raises:
         ValueError: if a constructor refuses its values.
@@ -69,11 +69,11 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Learning:
         kind: Any = {"fused": Fused, "eager": Eager}[cfg.engine]
         play = getattr(learner, "tactical", False), getattr(learner, "win_decay", 0.0)
         agent = kind(network, optimizer, learner.traces, *play)
-    return Learning(game, features, network, learner, optimizer, agent)
+    return Parts(game, features, network, learner, optimizer, agent)
 
 
-def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Learning:
-    """The player of ``assemble``, whose network and optimizer stay on the CPU while it learns on the device."""
+def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
+    """The parts of ``assemble``, whose network and optimizer stay on the CPU while it learns on the device."""
     from rlgames.agents.batched import Batched
     from rlgames.learners.td import TD
     from rlgames.learners.td_batched import BatchedTD
@@ -95,9 +95,9 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Learning
     return parts._replace(learner=learner, agent=agent)
 
 
-def state_of(player: Learning) -> dict[str, Any]:
-    """What ``player`` has learned, for checkpoints; parts that have none are None."""
-    network, learner, optimizer = player.network, player.learner, player.optimizer
+def state_of(parts: Parts) -> dict[str, Any]:
+    """What ``parts`` have learned, for checkpoints; parts that have none are None."""
+    network, learner, optimizer = parts.network, parts.learner, parts.optimizer
     return {
         "network": network.state_dict(),
         "optimizer": optimizer.state_dict() if optimizer else None,
@@ -129,6 +129,6 @@ def _check_shapes(optimizer: Any) -> None:
                 raise ValueError(f"{name} has shape {list(tensor.shape)}, not {list(param.shape)}")
 
 
-def build_evaluation(cfg: DictConfig, player: Learning) -> Any:
-    """The evaluation of ``player`` against the opponent of ``cfg``: call it with an agent and a random generator."""
-    return build(cfg, "evaluation", game=player.game, opponent=build(cfg, "opponent", game=player.game))
+def build_evaluation(cfg: DictConfig, parts: Parts) -> Any:
+    """The evaluation of ``parts`` against the opponent of ``cfg``: call it with an agent and a random generator."""
+    return build(cfg, "evaluation", game=parts.game, opponent=build(cfg, "opponent", game=parts.game))

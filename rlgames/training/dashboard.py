@@ -130,14 +130,14 @@ def own_game(game: Any, greedy: GreedyPlayer, rng: np.random.Generator) -> list[
     return list(accumulate(moves, lambda board, move: board.play(move), initial=game.board))
 
 
-def thoughts(player: Any, boards: Sequence[Any]) -> Picture:
+def thoughts(parts: Any, boards: Sequence[Any]) -> Picture:
     """A game in four pictures, with the value that each move has for the agent where it still has to choose."""
-    game = player.game
+    game = parts.game
     seen = [boards[k * (len(boards) - 1) // 3] for k in range(4)]
-    move_values = getattr(player.learner, "move_values", None)  # not every learner says what it thinks
+    move_values = getattr(parts.learner, "move_values", None)  # not every learner says what it thinks
     pictures = []
     for board in seen:
-        values = move_values(player.agent, board).tolist() if move_values and not board.over() else []
+        values = move_values(parts.agent, board).tolist() if move_values and not board.over() else []
         pictures.append(game.picture(board, dict(zip(board.moves().tolist(), values, strict=False))))
     return row(pictures, (f"ply {board.ply}" for board in seen))
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.training.assemble import Learning, assemble
+from rlgames.training.assemble import Parts, assemble
 
 
 class Restored(NamedTuple):
@@ -15,13 +15,13 @@ class Restored(NamedTuple):
         path: what it was read from.
         saved: the checkpoint.
         cfg: its configuration, with the engine, device and lookahead asked for.
-        player: see ``rlgames.training.assemble.Learning``.
+        parts: see ``rlgames.training.assemble.Parts``.
     """
 
     path: str
     saved: dict[str, Any]
     cfg: DictConfig
-    player: Learning
+    parts: Parts
 
     @property
     def lookahead(self) -> int:
@@ -32,13 +32,13 @@ class Restored(NamedTuple):
         """The agent as a player, see ``rlgames.players.GreedyPlayer``."""
         from rlgames.players import GreedyPlayer
 
-        return GreedyPlayer(self.player.agent, self.lookahead)
+        return GreedyPlayer(self.parts.agent, self.lookahead)
 
     @property
     def description(self) -> str:
         """Such as "TCLEXP, 500,000 games"."""
-        optimizer = self.player.optimizer
-        return f"{type(optimizer or self.player.learner).__name__}, {self.saved['games']:,} games"
+        optimizer = self.parts.optimizer
+        return f"{type(optimizer or self.parts.learner).__name__}, {self.saved['games']:,} games"
 
 
 def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lookahead: int | None = None) -> Restored:

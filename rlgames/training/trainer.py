@@ -18,7 +18,7 @@ from rlgames.episodes import Episodes
 from rlgames.interrupts import SIGPIPE, Interrupted, Interruptible, ask, asked, name_of
 from rlgames.players import GreedyPlayer
 from rlgames.training import checkpoint, records
-from rlgames.training.assemble import set_state, state_of
+from rlgames.training.assemble import Parts, set_state, state_of
 from rlgames.training.dashboard import Dashboard, own_game, thoughts
 from rlgames.training.files import whole, write_atomically
 
@@ -62,7 +62,7 @@ class Trainer:
 
     Args:
         cfg: the configuration.
-        player: game, network, learner, optimizer and agent, see ``rlgames.training.assemble.Learning``.
+        parts: game, network, learner, optimizer and agent, see ``rlgames.training.assemble.Parts``.
         evaluation: measures it, see ``rlgames.evaluation``; the first of its protocols makes the headlines.
         saved: the checkpoint to go on from.
 
@@ -71,9 +71,9 @@ class Trainer:
         OSError: if it cannot be made.
     """
 
-    def __init__(self, cfg: DictConfig, player: Any, evaluation: Any, saved: dict[str, Any] | None = None) -> None:
-        self.cfg, self.player, self.evaluation = cfg, player, evaluation
-        self.chunk = getattr(player.learner, "chunk", 1)  # games that belong together
+    def __init__(self, cfg: DictConfig, parts: Parts, evaluation: Any, saved: dict[str, Any] | None = None) -> None:
+        self.cfg, self.parts, self.evaluation = cfg, parts, evaluation
+        self.chunk = getattr(parts.learner, "chunk", 1)  # games that belong together
         self.log_every = max(1, cfg.eval_every // LOGS // self.chunk) * self.chunk
         self.headline = evaluation.protocols[0]
         self.rng = np.random.default_rng(cfg.seed)
@@ -87,16 +87,16 @@ class Trainer:
             with whole("mean of the weights"):
                 if self.average and saved.get("average"):
                     self.average.load_state_dict(saved["average"])
-        self.lr = player.optimizer.defaults["lr"] if player.optimizer else 1.0  # in the groups the schedule changes it
+        self.lr = parts.optimizer.defaults["lr"] if parts.optimizer else 1.0  # in the groups the schedule changes it
         if cfg.eval_every % self.chunk:
             raise ValueError(
                 f"eval_every is {cfg.eval_every}; it must be a multiple of learner.update_every={self.chunk}"
             )
         future = np.linspace(self.progress.games, max(self.progress.games, cfg.games - 1), 10_001).astype(np.int64)
-        player.learner.curves(np.unique(future), self.lr)  # refuses what would leave its range one day
+        parts.learner.curves(np.unique(future), self.lr)  # refuses what would leave its range one day
         self._greedy()  # refuses a lookahead now and not after the first games
         self._claim = ExitStack()
-        self.folder = self._claim.enter_context(records.claimed_folder(cfg, player.game.name))
+        self.folder = self._claim.enter_context(records.claimed_folder(cfg, parts.game.name))
         self._began = self.progress.seconds["wall_seconds"]
         self._logged = self.progress.games, self._began
         self._saved_at, self._stored = time.monotonic(), True
@@ -107,12 +107,12 @@ class Trainer:
         with self._claim as stack:
             self.dashboard = stack.enter_context(Dashboard(self.folder, self.progress.games))
             self.dashboard.begin(self.progress.games, self.cfg)
-            if hasattr(self.player.learner, "open_folder"):
-                self.player.learner.open_folder(self.folder, self.progress.games)
-                stack.callback(self.player.learner.close)
+            if hasattr(self.parts.learner, "open_folder"):
+                self.parts.learner.open_folder(self.folder, self.progress.games)
+                stack.callback(self.parts.learner.close)
             p, total = self.progress, self.cfg.games
             there = ", already there" if p.evaluated == p.games == total else ""
-            print(f"{total:,} games of {self.player.game.name}, in {records.shown(self.folder)}{there}", flush=True)
+            print(f"{total:,} games of {self.parts.game.name}, in {records.shown(self.folder)}{there}", flush=True)
             if p.games < total:
                 self._learn(0)  # compiles
             self.signals = stack.enter_context(Interruptible())
@@ -185,19 +185,19 @@ class Trainer:
         self._stored = False
         before = copy.deepcopy(self._state()) if self.chunk > 1 else None
         try:
-            episodes: Episodes = self.player.learner.train(
-                self.player.agent, self.progress.games, games, self.lr, self.rng
+            episodes: Episodes = self.parts.learner.train(
+                self.parts.agent, self.progress.games, games, self.lr, self.rng
             )
             return episodes
         except Interrupted:
             if before:
-                set_state(before, self.player.network, self.player.optimizer, self.player.learner)
+                set_state(before, self.parts.network, self.parts.optimizer, self.parts.learner)
                 self.rng.bit_generator.state = before["rng"]
             raise
 
     def _state(self) -> dict[str, Any]:
         """What the games change."""
-        return {**state_of(self.player), "rng": self.rng.bit_generator.state}
+        return {**state_of(self.parts), "rng": self.rng.bit_generator.state}
 
     def _log(self) -> None:
         """Make a point of the training curves."""
@@ -217,10 +217,10 @@ class Trainer:
 
     def _averaging(self) -> Average:
         over = self.cfg.average_over
-        return Average(self.player.network, self.player.agent, over and math.exp(-self.log_every / over))
+        return Average(self.parts.network, self.parts.agent, over and math.exp(-self.log_every / over))
 
     def _greedy(self) -> GreedyPlayer:
-        return GreedyPlayer(self.player.agent, self.cfg.lookahead or 1)
+        return GreedyPlayer(self.parts.agent, self.cfg.lookahead or 1)
 
     def _measure(self) -> None:
         p = self.progress
@@ -235,17 +235,17 @@ class Trainer:
         p.evaluated, p.since_evaluation = p.games, Episodes()
         write_atomically(self.folder / "progress.csv", records.to_csv(p.rows))
         self.dashboard.scalars(p.games, {f"evaluation/{name}": number for name, number in numbers.items()})
-        self.dashboard.scalars(p.games, records.rule_numbers(self.player.network, self.player.optimizer))
-        self.dashboard.step_sizes(p.games, records.step_sizes(self.player.optimizer))
+        self.dashboard.scalars(p.games, records.rule_numbers(self.parts.network, self.parts.optimizer))
+        self.dashboard.step_sizes(p.games, records.step_sizes(self.parts.optimizer))
         self.dashboard.text(p.games, "sample_game", self.evaluation.sample(greedy, rng))
-        self.dashboard.show(p.games, self.player.learner.look(self.player.agent, p.games))
+        self.dashboard.show(p.games, self.parts.learner.look(self.parts.agent, p.games))
         if hasattr(
-            self.player.game, "grid"
+            self.parts.game, "grid"
         ):  # else it is not for these pictures, and the learner's look may hold its own
-            boards = own_game(self.player.game, greedy, rng)
-            self.dashboard.picture(p.games, "boards", thoughts(self.player, boards))
+            boards = own_game(self.parts.game, greedy, rng)
+            self.dashboard.picture(p.games, "boards", thoughts(self.parts, boards))
             error = p.rows[-1]["td_error"] or 0.1  # None or 0: nothing was learned
-            shares = records.step_share(self.player.network, self.player.optimizer, boards[:-1], error)
+            shares = records.step_share(self.parts.network, self.parts.optimizer, boards[:-1], error)
             self.dashboard.scalars(p.games, shares)
         self.dashboard.flush()
         self.bar.print(f"{p.games:>11,} games: {self.evaluation.headline(p.rows[-1])}")
@@ -253,11 +253,11 @@ class Trainer:
     def _save(self) -> None:
         """Write a checkpoint; never one that is not finite."""
         self._store()
-        if not all(torch.isfinite(param).all() for param in self.player.network.parameters()):
+        if not all(torch.isfinite(param).all() for param in self.parts.network.parameters()):
             raise ValueError(self._not_finite(f"by game {self.progress.games}"))
         content = {
             "config": OmegaConf.to_container(self.cfg),  # with "${games}", which follows a new total
-            "tuples": getattr(self.player.features, "tuples", None),
+            "tuples": getattr(self.parts.features, "tuples", None),
             "average": self.average.state_dict() if self.average else None,
             **self._state(),
             "progress": asdict(self.progress),
@@ -300,8 +300,8 @@ class Trainer:
 
     def _store(self) -> None:
         """Bring what compiled code has learned into the tensors of network and optimizer."""
-        if not self._stored and isinstance(self.player.agent, Fused | Batched):
-            self.player.agent.store()
+        if not self._stored and isinstance(self.parts.agent, Fused | Batched):
+            self.parts.agent.store()
         self._stored = True
 
     def _means(self, sums: Episodes) -> records.Row:
@@ -314,13 +314,13 @@ class Trainer:
 
     def _curves(self) -> dict[str, float]:
         """The learner's schedules at the last game."""
-        curves = self.player.learner.curves(np.array([max(0, self.progress.games - 1)]), self.lr)
+        curves = self.parts.learner.curves(np.array([max(0, self.progress.games - 1)]), self.lr)
         return {name: float(numbers[0]) for name, numbers in curves.items()}
 
     def _not_finite(self, when: str) -> str:
         kept = any((self.folder / "checkpoints").glob("*.pt"))
         last = f"the last good checkpoint is in {records.shown(self.folder)}" if kept else "there is no checkpoint yet"
-        remedy = getattr(self.player.optimizer, "remedy", "lower {}lr".format)("optimizer.")
+        remedy = getattr(self.parts.optimizer, "remedy", "lower {}lr".format)("optimizer.")
         return f"the values became infinite or NaN {when}; {last}; the optimizer diverged, {remedy}"
 
 

@@ -74,7 +74,7 @@ class Book:
 
     def table(self, planned: Counter[str]) -> str:
         """Counts in Markdown, for the parts of which so many cases were ``planned``."""
-        head = ["part", "cases", "run", *FINE, "failures", "CPU-minutes at most"]
+        head = ["part", "cases", "run", *FINE, "failures", "minutes"]
         lines = [f"| {' | '.join(head)} |", f"|---|{'--:|' * (len(head) - 1)}"]
         for part, number in planned.items():
             rows = [row for row in self.rows.values() if row["part"] == part]

@@ -22,7 +22,7 @@ FILES = (  # of a run folder, as patterns, and which of those that match: the fi
     *(("config.yaml", 0), ("versions.json", 0), ("progress.csv", 0), ("result.json", 0)),
     *(("checkpoints/*.pt", 0), ("checkpoints/*.pt", 1), ("events.*", 0)),
 )
-MOST_CODE = 12  # files of machine code that the run "td" may have
+MOST_CODE = 6  # files of machine code that the run "td" may have
 NONE = ("evaluation.second=0", "evaluation.first_distant=0", "evaluation.second_distant=0")
 CONNECT4 = (
     *("game=connect4", "features.tuples=[[0,1,2,3],[3,4,5,6]]", "engine=eager", "games=2", "eval_every=2"),

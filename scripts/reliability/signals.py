@@ -159,6 +159,8 @@ def judge(moment: Moment, number: signal.Signals, done: Done, folder: Path) -> N
     """
     early = moment is MOMENTS["train, imports"] and number != signal.SIGINT
     if not (early and done.status == -number):
+        if done.ended and done.status == -number:
+            raise FoundError("exit status", f"it died of {number.name}; {done.last_line()}")
         done.sound()
         if done.status != 128 + number:
             raise FoundError("exit status", f"{done.status}, not {128 + number}; {done.last_line()}")

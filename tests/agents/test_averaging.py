@@ -53,7 +53,7 @@ def test_evaluation_and_play_take_the_mean(quick, monkeypatch, engine):
     assert torch.equal(seen[-1], weight(saved["average"]["network"]))
     assert not torch.equal(seen[-1], weight(saved["network"]))
     restored = restore(folder)
-    assert torch.equal(weight(restored.player.network.state_dict()), seen[-1])
+    assert torch.equal(weight(restored.parts.network.state_dict()), seen[-1])
 
 
 @pytest.mark.parametrize("engine", ["eager", "fused"])

@@ -118,14 +118,14 @@ def test_evaluation_and_play_need_no_batch():
 
 
 def test_memory_that_runs_out_on_the_way():
-    player = assemble(load(*QUICK, *LOCKSTEP))
+    parts = assemble(load(*QUICK, *LOCKSTEP))
 
     def step(agent, epsilon):
         raise torch.OutOfMemoryError
 
-    player.learner.step = step
+    parts.learner.step = step
     with pytest.raises(ValueError, match="batch is 4, too large for cpu; try batch=2"):
-        player.learner.train(player.agent, 0, 10, 0.1, np.random.default_rng(0))
+        parts.learner.train(parts.agent, 0, 10, 0.1, np.random.default_rng(0))
 
 
 def test_values_that_are_not_finite_stop_the_run(quick):

@@ -344,8 +344,8 @@ def test_bad_words_are_answered_with_one_sentence(word, sentence):
 
 def test_values_and_pictures_for_people():
     cfg = load(*TINY)
-    player = assemble(cfg)
-    look = build(cfg, "learner", game=GAME).look(player.agent, 0)
+    parts = assemble(cfg)
+    look = build(cfg, "learner", game=GAME).look(parts.agent, 0)
     assert [look[f"value_{name}"] for name in ("pawn", "knight", "bishop", "rook", "queen")] == [
         100,
         400,

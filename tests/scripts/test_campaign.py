@@ -19,7 +19,7 @@ from tests.support import PROJECT
 
 sys.path.insert(0, str(PROJECT / "scripts"))
 
-from reliability import damage, runs, uci, words
+from reliability import damage, runs, signals, uci, words
 from reliability.cases import Book, Case, FoundError, in_turns
 from reliability.processes import Done, Process
 
@@ -282,3 +282,29 @@ def test_unknown_parts_are_named(tmp_path):
     done = campaign("--parts", "kills,wrods", cwd=tmp_path)
     assert done.returncode == 2
     assert "--parts: no wrods here; allowed are kills, damage, words, uci, signals, disk" in done.stderr
+
+
+# ---- signals
+
+TERM = signals.signal.SIGTERM
+ENDS = [
+    ("train, imports", GOOD._replace(status=-TERM, out=""), "ok"),
+    ("evaluate", GOOD._replace(status=128 + TERM), "ok"),
+    ("evaluate", GOOD._replace(status=-TERM), "exit status"),
+    ("evaluate", GOOD._replace(status=-9, ended=False), "hang"),
+    ("evaluate", GOOD._replace(status=-11), "crash"),
+    ("evaluate", GOOD._replace(status=128 + TERM, err=TRACEBACK), "traceback"),
+    ("evaluate", GOOD._replace(status=0), "exit status"),
+    ("evaluate", GOOD._replace(status=128 + TERM, out=""), "no sentence"),
+    ("train, training", GOOD._replace(status=128 + TERM), "no checkpoint"),
+]
+
+
+@pytest.mark.parametrize(("moment", "done", "expected"), ENDS)
+def test_an_end_by_a_signal_is_judged(tmp_path, moment, done, expected):
+    found = "ok"
+    try:
+        signals.judge(signals.MOMENTS[moment], TERM, done, tmp_path)
+    except FoundError as error:
+        found = error.verdict
+    assert found == expected
