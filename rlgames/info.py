@@ -20,6 +20,10 @@ def devices() -> str:
 
 def compiled() -> str:
     """The disk cache of machine code: where it is and what it holds."""
+    from rlgames.compiled import HAS_COMPILER
+
+    if not HAS_COMPILER:
+        return "none without numba, engine=eager only; python -m pip install numba"
     from rlgames.compiled.cache import SUFFIX, cache_folder
 
     folder = cache_folder()

@@ -31,7 +31,7 @@ ALLOWED = {
     "build": set(),
     "console": {"build", "interrupts"},
     "training": {
-        *("agents", "build", "console", "episodes", "evaluation", "features", "games", "learners", "optim"),
+        *("agents", "build", "compiled", "console", "episodes", "evaluation", "features", "games", "learners", "optim"),
         *("interrupts", "players", "schedules"),
     },
     "lineup": {"build", "chess", "console", "players", "training"},

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from rlgames.agents.eager import Eager, target
 from rlgames.agents.fused import Fused
+from rlgames.compiled import HAS_COMPILER
 from rlgames.networks.table import ValueNetwork
 from rlgames.optim.step_size import StepSize, Transition
 
@@ -111,7 +112,7 @@ class Batched:
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function(agent, *args)`` with an agent for single boards that has the weights stored last."""
         if self._player is None:
-            engine = Fused if isinstance(self._original, StepSize) else Eager
+            engine = Fused if HAS_COMPILER and isinstance(self._original, StepSize) else Eager
             self._player = engine(self.network, self._original)
         return self._player.run(function, *args)
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rlgames.agents.eager import Floats, check_traces
-from rlgames.compiled import compilable, compile_function, value, with_lr
+from rlgames.compiled import compilable, compile_function, require_compiler, value, with_lr
 from rlgames.networks.table import OUTPUTS, ValueNetwork
 from rlgames.optim.lanes import update
 from rlgames.optim.step_size import StepSize
@@ -204,7 +204,7 @@ class Fused:
         win_decay: what a ply takes off the worth of a win; see ``rlgames.policy.reward``.
 
     Raises:
-        ValueError: for an optimizer without a compiled form, or a network on another device.
+        ValueError: without numba, for an optimizer without a compiled form, or a network on another device.
     """
 
     def __init__(
@@ -215,6 +215,7 @@ class Fused:
         tactical: bool = False,
         win_decay: float = 0.0,
     ) -> None:
+        require_compiler("engine=fused", "engine=eager")
         if not isinstance(optimizer, StepSize):
             raise ValueError(f"engine=fused has no compiled form of {type(optimizer).__name__}; use engine=eager")
         check_traces(optimizer, traces)

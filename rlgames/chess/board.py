@@ -31,7 +31,7 @@ from rlgames.chess.moves import (
     sides,
 )
 from rlgames.chess.text import diagram, parse_fen, picture, square_name, write_fen
-from rlgames.compiled import compilable, compile_function, value
+from rlgames.compiled import compilable, compile_function, require_compiler, value
 from rlgames.games.drawing import Picture
 
 __all__ = [
@@ -247,10 +247,17 @@ START = Board.from_fen("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1
 
 
 class Chess:
-    """The rules of chess for people and programs."""
+    """The rules of chess for people and programs.
+
+    Raises:
+        ValueError: if numba is not installed.
+    """
 
     name = "chess"
     board = START
+
+    def __init__(self) -> None:
+        require_compiler("game=chess")
 
     def text(self, board: Board) -> str:
         """The board as text."""

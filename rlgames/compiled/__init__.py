@@ -3,13 +3,10 @@
 ``docs/compiled.md`` follows one weight through one step. Without numba, the functions below leave Python as it is.
 """
 
-from importlib.util import find_spec
-
 from rlgames.compiled.names import full_name
 from rlgames.compiled.precision import single_precision
 from rlgames.compiled.tuples import added, borrowed, divided, filled, pack, unpack, with_lr
-
-HAS_COMPILER = find_spec("numba") is not None
+from rlgames.compiled.without import HAS_COMPILER, require_compiler
 
 if HAS_COMPILER:
     from rlgames.compiled import instructions, torch_names, tuple_code, views  # noqa: F401 # importing them teaches numba
@@ -27,6 +24,7 @@ __all__ = [
     "filled",
     "full_name",
     "pack",
+    "require_compiler",
     "single_precision",
     "unpack",
     "value",

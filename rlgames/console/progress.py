@@ -1,12 +1,10 @@
 """How a run shows itself while it goes on: a bar on a terminal, else a plain line every few seconds."""
 
+import sys
 import time
 from contextlib import suppress
 from types import TracebackType
-from typing import Self
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
+from typing import Any, Self
 
 LINE_EVERY = 10.0  # seconds
 
@@ -15,12 +13,9 @@ class ProgressBar:
     """Progress of a run of ``total`` games, of which ``games`` were played before."""
 
     def __init__(self, games: int, total: int) -> None:
-        self._console = Console(soft_wrap=True, highlight=False)
         self._games, self._total, self._line_at = games, total, time.monotonic()
-        self._bar = None
-        if self._console.is_terminal and not self._console.is_dumb_terminal:
-            columns = (BarColumn(), TextColumn("{task.description}"))
-            self._bar = Progress(*columns, console=self._console, transient=True)
+        self._bar = _bar() if sys.stdout.isatty() else None
+        if self._bar:
             self._task = self._bar.add_task("", total=total, completed=games)
 
     def __enter__(self) -> Self:
@@ -59,9 +54,20 @@ class ProgressBar:
             BrokenPipeError: if its reader went away.
         """
         if self._bar:
-            self._console.print(line, markup=False)
+            self._bar.console.print(line, markup=False)
         else:  # rich ends the program when a pipe breaks
             print(line, flush=True)
+
+
+def _bar() -> Any:
+    """A bar for the terminal; None if it cannot move the cursor."""
+    from rich.console import Console  # here and not above: most runs in files and sweeps need none
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    console = Console(soft_wrap=True, highlight=False)
+    if not console.is_terminal or console.is_dumb_terminal:
+        return None
+    return Progress(BarColumn(), TextColumn("{task.description}"), console=console, transient=True)
 
 
 def _duration(seconds: float) -> str:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from rlgames.compiled import compile_function, value
+from rlgames.compiled import compile_function, require_compiler, value
 
 MAX_ROWS = 1_000_000
 
@@ -175,9 +175,14 @@ class TableAgent:
     Args:
         network: the table.
         compiled: whether to compile the functions it runs.
+
+    Raises:
+        ValueError: if ``compiled`` and numba is not installed.
     """
 
     def __init__(self, network: QTable, compiled: bool) -> None:
+        if compiled:
+            require_compiler("engine=fused", "engine=eager")
         self.network, self.compiled = network, compiled
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import torch
@@ -95,10 +95,10 @@ def new_folder(parent: Path) -> Path:
             number += 1
 
 
-def shown(folder: Path) -> str:
-    """``folder`` as people type it, relative to where they are if it lies below."""
+def shown(folder: PurePath) -> str:
+    """``folder`` as people type it, relative to where they are if it lies below; with slashes on Windows, too."""
     here = Path.cwd()
-    return str(folder.relative_to(here) if folder.is_relative_to(here) else folder)
+    return (folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix()
 
 
 def next_commands(folder: Path, games: int) -> str:
@@ -132,6 +132,7 @@ def versions() -> dict[str, str | None]:
     return {**found, "commit": _commit()}
 
 
+@functools.cache  # the files that this process runs from
 def _commit() -> str | None:
     """Commit of the checkout this package runs from, marked if files were changed since; None for an installed one."""
     root = Path(__file__).resolve().parents[2]

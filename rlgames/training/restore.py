@@ -46,19 +46,21 @@ def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lo
 
     Args:
         path: of the folder or file.
-        engine: fused or eager; None: fused for an agent that looks ahead, else eager, which starts at once.
+        engine: fused or eager; None: fused for an agent that looks ahead, if numba is installed; else eager, which
+                starts at once.
         device: of its weights.
         lookahead: plies that it looks ahead; None: as many as in its training's evaluations.
 
     Raises:
         ValueError: if it cannot be read or built.
     """
+    from rlgames.compiled import HAS_COMPILER
     from rlgames.training import checkpoint
 
     def use(saved: dict[str, Any]) -> Restored:
         cfg = OmegaConf.create(saved["config"])
         plies = lookahead or cfg.get("lookahead") or 1
-        fused = plies > 1 and device == "cpu"
+        fused = HAS_COMPILER and plies > 1 and device == "cpu"
         cfg.update(engine=engine or ("fused" if fused else "eager"), device=device, lookahead=plies)
         average = saved.get("average")
         if average and average["samples"]:

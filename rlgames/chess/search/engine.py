@@ -12,6 +12,7 @@ from rlgames.chess.evaluation import PAWN, packed_coefficients
 from rlgames.chess.search.alphabeta import MATE, MATE_SCORE, find_quiet, search_position
 from rlgames.chess.search.memory import MEMORY, State
 from rlgames.chess.search.tree import Tree, noted, tree_of
+from rlgames.compiled import require_compiler
 from rlgames.interrupts import ask, asked, telling
 
 
@@ -73,7 +74,7 @@ class Search:
         state: the memory, for compiled code.
 
     Raises:
-        ValueError: for a wrong number of coefficients, one that is not finite, or a size below 0.001.
+        ValueError: without numba, for a wrong number of coefficients, one that is not finite, or a size below 0.001.
     """
 
     def __init__(
@@ -84,6 +85,7 @@ class Search:
         selective: bool = True,
         tree: bool = False,
     ) -> None:
+        require_compiler("a chess search")
         if not 0.001 <= hash_mb < 2**20:
             raise ValueError(f"hash_mb is {hash_mb}; it must be a number of MiB from 0.001 to {2**20}")
         entries = 1 << (int(hash_mb * 2**20) // 16).bit_length() - 1
