@@ -12,6 +12,8 @@ PROGRAMS = {
 }
 
 if __name__ == "__main__":
+    from rlgames.console.cli import show
+
     sentence = "games -> features -> network -> learner -> optimizer -> trainer -> evaluation"
     programs = [f"  rlgames.{name:<11} {what}" for name, what in PROGRAMS.items()]
-    print("\n".join([sentence, "", *programs, "", "each answers --help"]))
+    show("\n".join([sentence, "", *programs, "", "each answers --help"]))

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from rlgames.console.cli import show
 from rlgames.console.extras import extras
 
 
@@ -69,8 +70,8 @@ def report() -> str:
 
 if __name__ == "__main__":
     if {"--help", "-h"} & set(sys.argv[1:]):
-        print("python -m rlgames.info\n\nPrints versions, devices, caches and missing extras; takes no words.")
+        show("python -m rlgames.info\n\nPrints versions, devices, caches and missing extras; takes no words.")
     elif sys.argv[1:]:
         sys.exit(f"error: rlgames.info takes no words, but got {' '.join(sys.argv[1:])}")
     else:
-        print(report())
+        show(report())

@@ -35,10 +35,10 @@ ALLOWED = {
         *("interrupts", "players", "schedules"),
     },
     "lineup": {"build", "chess", "console", "players", "training"},
-    "__main__": set(),
+    "__main__": {"console"},
 }
 PROGRAMS = {"train", "evaluate", "play", "match", "suite", "uci", "tournament", "info", "notebook"}  # know everything
-RUN = PROGRAMS | {"build", "console", "training", "lineup"}  # what only a run knows
+RUN = PROGRAMS | {"build", "console", "training", "lineup", "__main__"}  # what only a run knows
 HYDRA = PROGRAMS | {"build", "console", "lineup"}
 OMEGACONF = HYDRA | {"training"}
 

@@ -57,6 +57,15 @@ def run(main: Callable[[], Any], config: str, stopped: str = "stopped") -> NoRet
         sys.exit(status)
 
 
+def show(text: str) -> None:
+    """Print ``text`` as the last thing a program does, whether or not anybody reads it to the end."""
+    _open_streams()
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # the reader of a pipe went away
+        os._exit(128 + SIGPIPE)
+
+
 def _status(main: Callable[[], Any], config: str) -> int:
     if {"--help", "-h"} & set(sys.argv[1:]):
         main = lambda: print(help_text(config, [word for word in sys.argv[1:] if not word.startswith("-")]))  # noqa: E731

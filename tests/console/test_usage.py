@@ -80,3 +80,11 @@ def test_info_knows_all_extras():
         declared = tomllib.load(file)["project"]["optional-dependencies"]
     for_users = {name: packages for name, packages in declared.items() if name not in ("dev", "docs")}
     assert for_users == {name: packages for name, (_, packages) in extras.EXTRAS.items()}
+
+
+@pytest.mark.parametrize("name", ["rlgames", "rlgames.info"])
+def test_a_reader_that_goes_away_is_no_traceback(name):
+    command = f"{sys.executable} -m {name} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=PROJECT, timeout=120)
+    assert done.returncode in (0, 141)
+    assert done.stderr == ""
