@@ -1,6 +1,7 @@
 """What all programs of the package share at the command line: errors in one sentence, and the end of a program."""
 
 import dis
+import gc
 import io
 import itertools
 import os
@@ -46,6 +47,7 @@ def run(main: Callable[[], Any], config: str, stopped: str = "stopped") -> NoRet
         config: its configuration, whose keys are suggested for misspelt ones.
         stopped: what to say when a signal ends it.
     """
+    gc.set_threshold(100_000)  # imports make many objects and hardly any garbage: looking for it took 8 % of a start
     _open_streams()
     with Interruptible(program=True, words=stopped):
         status = _status(main, config)
