@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))  # Windows has no SIGHUP
 SIGPIPE = 13  # of a reader that went away; Windows has no name for it
 PATIENCE = 0.1  # seconds between two questions while something is waited for
+SAVING = 4.0  # seconds that runs of a sweep have
 
 _asked = bytearray(1)  # the signal that asks for an end; 0: none
 _entered = 0  # how many ``Interruptible`` are, those of programs apart
@@ -31,7 +33,7 @@ class Interrupted(KeyboardInterrupt):
     """A signal stopped the program, in good order."""
 
     def __init__(self, signum: int) -> None:
-        super().__init__(name_of(signum))
+        super().__init__(signum)  # by which it can be sent to another process
         self.signum = int(signum)
 
 
@@ -130,9 +132,19 @@ class Interruptible:
 
 def end(signum: int, words: str) -> None:
     """End this process and its workers at once, from any thread."""
+    _asked[0] = signum
     workers = sys.modules.get("multiprocessing.process")
-    for child in workers.active_children() if workers else ():
-        child.kill()
+    children = workers.active_children() if workers else []
+    runs = [child for child in children if "loky" in type(child).__module__]  # of a sweep: they have something to save
+    for child in runs:
+        with contextlib.suppress(OSError):
+            os.kill(child.pid, signal.SIGTERM)
+    limit = time.monotonic() + SAVING
+    while any(child.is_alive() for child in runs) and time.monotonic() < limit:
+        time.sleep(PATIENCE)
+    for child in children:
+        with contextlib.suppress(OSError):
+            os.kill(child.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
     with contextlib.suppress(OSError):
         os.write(2, f"{os.linesep if os.isatty(2) else ''}{words}{os.linesep}".encode())
     os._exit(128 + signum)

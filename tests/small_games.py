@@ -2,16 +2,17 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from rlgames.compiled import compilable, value
+from rlgames.games import tictactoe
 from rlgames.games.tictactoe import LINES, TicTacToe
 
 ROWS, COLUMNS = LINES[:3], LINES[3:6]
 
 
 @compilable
-def holds(marks, lines):
+def completed(board, lines):
+    """Whether the player who moved last holds one of ``lines``."""
+    marks = board.first if board.ply & 1 else board.second
     for a, b, c in lines:
         line = 1 << a | 1 << b | 1 << c
         if marks & line == line:
@@ -19,21 +20,8 @@ def holds(marks, lines):
     return False
 
 
-@compilable
-def completed(board, lines):
-    """Whether the player who moved last holds one of ``lines``."""
-    return holds(board.first if board.ply & 1 else board.second, lines)
-
-
-@compilable
-def free_cells(board, moves):
-    count = 0
-    if not board.over():
-        for cell in range(9):
-            if not (board.first | board.second) >> cell & 1:
-                moves[count] = cell
-                count += 1
-    return count
+def over(self):
+    return self.ply == 9 or completed(self, LINES)
 
 
 @value
@@ -44,29 +32,16 @@ class Misere(NamedTuple):
     second: int = 0
     ply: int = 0
 
-    def player(self):
-        return 1 - 2 * (self.ply & 1)
-
     def winner(self):
         return self.player() if completed(self, LINES) else 0
-
-    def over(self):
-        return self.ply == 9 or completed(self, LINES)
-
-    def moves(self):
-        moves = np.empty(9, np.int64)
-        return moves[: self.list_moves(moves)]
-
-    def list_moves(self, moves):
-        return free_cells(self, moves)
 
     def play(self, move):
         if self.ply & 1:
             return Misere(self.first, self.second | 1 << move, self.ply + 1)
         return Misere(self.first | 1 << move, self.second, self.ply + 1)
 
-    def code(self, part):
-        return (self.first >> part & 1) + 2 * (self.second >> part & 1)
+    over, player, code = over, tictactoe.Board.player, tictactoe.Board.code
+    moves, list_moves = tictactoe.Board.moves, tictactoe.Board.list_moves
 
 
 @value
@@ -77,30 +52,17 @@ class EarlyDraw(NamedTuple):
     second: int = 0
     ply: int = 0
 
-    def player(self):
-        return 1 - 2 * (self.ply & 1)
-
     def winner(self):
         won = completed(self, LINES) and not completed(self, COLUMNS)
         return -self.player() if won else 0
-
-    def over(self):
-        return self.ply == 9 or completed(self, LINES)
-
-    def moves(self):
-        moves = np.empty(9, np.int64)
-        return moves[: self.list_moves(moves)]
-
-    def list_moves(self, moves):
-        return free_cells(self, moves)
 
     def play(self, move):
         if self.ply & 1:
             return EarlyDraw(self.first, self.second | 1 << move, self.ply + 1)
         return EarlyDraw(self.first | 1 << move, self.second, self.ply + 1)
 
-    def code(self, part):
-        return (self.first >> part & 1) + 2 * (self.second >> part & 1)
+    over, player, code = over, tictactoe.Board.player, tictactoe.Board.code
+    moves, list_moves = tictactoe.Board.moves, tictactoe.Board.list_moves
 
 
 @value
@@ -111,31 +73,18 @@ class Either(NamedTuple):
     second: int = 0
     ply: int = 0
 
-    def player(self):
-        return 1 - 2 * (self.ply & 1)
-
     def winner(self):
         if completed(self, ROWS):
             return self.player()
         return -self.player() if completed(self, LINES) else 0
-
-    def over(self):
-        return self.ply == 9 or completed(self, LINES)
-
-    def moves(self):
-        moves = np.empty(9, np.int64)
-        return moves[: self.list_moves(moves)]
-
-    def list_moves(self, moves):
-        return free_cells(self, moves)
 
     def play(self, move):
         if self.ply & 1:
             return Either(self.first, self.second | 1 << move, self.ply + 1)
         return Either(self.first | 1 << move, self.second, self.ply + 1)
 
-    def code(self, part):
-        return (self.first >> part & 1) + 2 * (self.second >> part & 1)
+    over, player, code = over, tictactoe.Board.player, tictactoe.Board.code
+    moves, list_moves = tictactoe.Board.moves, tictactoe.Board.list_moves
 
 
 class MisereGame(TicTacToe):

@@ -1,6 +1,7 @@
 """Signals: handlers set a number, loops ask for it, and a program with nothing to save ends at once."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -165,3 +166,7 @@ def test_a_program_listens_before_it_imports(signum, tmp_path):
     process.send_signal(signum)
     _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (128 + signum, "stopped\n")
+
+
+def test_an_interruption_can_be_sent_to_another_process():
+    assert pickle.loads(pickle.dumps(Interrupted(15))).signum == 15

@@ -388,6 +388,11 @@ def test_steps_that_symmetric_boards_multiply_are_noted_and_what_to_lower_is_sai
     assert "note:" not in capsys.readouterr().out
 
 
+def test_a_step_size_out_of_all_proportion_is_noted(quick, capsys):
+    quick("optimizer=tcl", "optimizer.lr=1e9", "games=2", "eval_every=2")
+    assert "note: optimizer.lr is 1e+09" in capsys.readouterr().out
+
+
 def test_events_tell_how_many_weights_have_learned(quick):
     events = EventAccumulator(str(quick("optimizer=alpha_bounds")))
     events.Reload()

@@ -26,7 +26,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from rlgames.build import CONF, did_you_mean, groups, load, understood
 from rlgames.console.usage import help_text
-from rlgames.interrupts import SIGPIPE, Interruptible
+from rlgames.interrupts import SIGPIPE, Interruptible, asked
 
 FLAGS = {  # of Hydra's command line, and how many words follow it
     **dict.fromkeys(("--help", "-h", "--multirun", "-m", "--run", "-r", "--resolve", "--version", "--hydra-help"), 0),
@@ -77,6 +77,8 @@ def _status(main: Callable[[], Any], config: str) -> int:
     except KeyboardInterrupt as error:
         return 128 + getattr(error, "signum", signal.SIGINT)
     except Exception as error:
+        if asked():  # a signal ended what was waited for
+            return 128 + asked()
         report(error, config)
         return 1
     return 0

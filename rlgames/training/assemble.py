@@ -11,6 +11,9 @@ from rlgames.training.files import whole
 # torch, numpy and numba are imported where they are needed: --help answers at once.
 
 
+LARGE = 1e3  # step size
+
+
 class Parts(NamedTuple):
     """The parts of a run: the game, how the agent sees, values and learns it, and the loop in which it does.
 
@@ -34,6 +37,9 @@ def notes(parts: Parts) -> Iterable[str]:
     if units and output not in units:
         yield f"{rule} is derived for {' or '.join(units)} units, not {output}; network={units[0]} suits it"
     changes_lr = getattr(parts.learner, "lr", Constant(1.0)) != Constant(1.0)
+    lr = parts.optimizer.defaults["lr"] if parts.optimizer else 0.0
+    if lr > LARGE:
+        yield f"optimizer.lr is {lr:g}, far above what any rule is used with"
     if changes_lr and getattr(parts.optimizer, "lr_is_start", False):
         yield f"learner.lr has no effect on {rule}, whose lr is only the step size with which weights begin"
     images = getattr(getattr(parts.features, "compact", None), "images", 1)

@@ -92,14 +92,22 @@ def test_a_stopped_run_goes_on_from_its_checkpoint(tmp_path):
     assert row["curve"] == straight["curve"]
 
 
-@pytest.mark.parametrize("games", [0, 20])
-def test_a_run_stopped_before_its_first_or_after_its_last_checkpoint_begins_again(tmp_path, games):
-    words = "optimizer=tcl", f"checkpoint_at_evaluations={bool(games)}"
+def test_a_run_stopped_before_its_first_checkpoint_begins_again(tmp_path):
+    words = "optimizer=tcl", "checkpoint_at_evaluations=false"
     with pytest.raises(Interrupted):
-        once(tmp_path, *words, by=stopped(games) if games else stopped(10))
-    for file in (tmp_path / "table").rglob("games_*10.pt") if not games else ():
+        once(tmp_path, *words, by=stopped(10))
+    for file in (tmp_path / "table").rglob("games_*10.pt"):
         file.unlink()
     assert once(tmp_path, *words)["status"] == "finished"
+
+
+def test_a_run_stopped_after_its_last_game_is_not_played_again(tmp_path, monkeypatch):
+    with pytest.raises(Interrupted):
+        once(tmp_path, by=stopped(20))
+    monkeypatch.setattr("rlgames.training.trainer.Trainer._learn", never)
+    row = once(tmp_path, by=going_on)
+    assert (row["status"], row["games"]) == ("finished", "20")
+    assert len(row["curve"].split()) == 2
 
 
 def test_keys_name_what_decides_a_run():
