@@ -6,6 +6,7 @@ Constructors are asked here what they take, so that a bad word is answered with 
 
 import collections.abc
 import difflib
+import functools
 import importlib
 import inspect
 import math
@@ -29,13 +30,14 @@ GROUPS = [folder.name for folder in CONF.iterdir() if folder.is_dir()]
 ENGINES = ("fused", "eager", "batched")
 
 
-def load(*words: str, config: str = "train") -> DictConfig:
-    """The configuration that ``words`` make, such as "game=tictactoe" and "games=100"; for notebooks and tests."""
+def load(*words: str, config: str = "train", hydra: bool = False) -> DictConfig:
+    """The configuration that ``words`` make, such as "game=tictactoe", and with ``hydra`` Hydra's own."""
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        return compose(config, overrides=understood(words, config))
+        return compose(config, understood(words, config), hydra)
 
 
+@functools.cache
 def groups(config: str) -> list[str]:
     """The groups of files that program ``config`` lets choose from; with a plus those that are added."""
     defaults = OmegaConf.load(CONF / f"{config}.yaml").defaults

@@ -59,8 +59,8 @@ def main(cfg: DictConfig) -> float:
     """Train with the configuration of the command line; see ``rlgames.training.study.objective``."""
     job = HydraConfig.get()
     words, sweep = list(job.overrides.task), job.mode is RunMode.MULTIRUN
-    folder = Path(job.runtime.output_dir)
     if sweep:  # a folder for each run
+        folder = Path(job.runtime.output_dir)
         cfg.run_dir = str(folder if cfg.run_dir is None else Path(cfg.run_dir) / str(job.job.num))
         words.append("run_dir=")
     try:

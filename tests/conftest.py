@@ -10,12 +10,12 @@ from tests.support import PROJECT, QUICK
 
 
 @functools.cache
-def _composed(config, words, compose=rlgames.build.compose):
-    return compose(config, overrides=list(words))
+def _composed(config, words, hydra, compose=rlgames.build.compose):
+    return compose(config, list(words), hydra)
 
 
 # Composing takes Hydra 0.15 s, and many tests ask for the same words.
-rlgames.build.compose = lambda config, overrides: copy.deepcopy(_composed(config, tuple(overrides)))
+rlgames.build.compose = lambda config, words, hydra: copy.deepcopy(_composed(config, tuple(words), hydra))
 
 
 SHARED_CODE = {
