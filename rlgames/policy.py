@@ -22,7 +22,7 @@ def reward(winner: int, ply: int, win_decay: float) -> float:
 
 
 @compilable
-def best_move(agent: Any, board: Any) -> tuple[int, float]:
+def best_move(agent: Any, board: Any, win_decay: float = 0.0) -> tuple[int, float]:
     """The best move for the player to move, and the value it leads to, on the agent's scale.
 
     An immediate win comes first; ties, sums that differ by no more than TOLERANCE, go to the first in the game's order
@@ -33,14 +33,14 @@ def best_move(agent: Any, board: Any) -> tuple[int, float]:
     moves = agent.move_list[: board.list_moves(agent.move_list)]
     open_moves, final, winner = put_open_first(board, moves)
     if winner == player or open_moves == 0:
-        return final, agent.target(reward(winner, ply, agent.win_decay))
+        return final, agent.target(reward(winner, ply, win_decay))
     moves = moves[:open_moves]
     if agent.tactical:
         safe = put_safe_first(board, moves, agent.replies)
         if safe == 0 and final >= 0 and winner == 0:
             return final, agent.target(0.0)
         if safe == 0:
-            return moves[0], agent.target(reward(-player, ply + 1, agent.win_decay))
+            return moves[0], agent.target(reward(-player, ply + 1, win_decay))
         moves = moves[:safe]
     sums = agent.sums(board, moves)
     best = 0
@@ -106,13 +106,13 @@ def afterstate_values(agent: Any, board: Any) -> npt.NDArray[np.float64]:
 
 
 @compilable
-def value_after(agent: Any, board: Any, move: int) -> float:
+def value_after(agent: Any, board: Any, move: int, win_decay: float = 0.0) -> float:
     """The value that ``move`` leads to, on the agent's scale."""
     after = board.play(move)
     if after.over():
-        return agent.target(reward(after.winner(), board.ply, agent.win_decay))  # type: ignore[no-any-return]
+        return agent.target(reward(after.winner(), board.ply, win_decay))  # type: ignore[no-any-return]
     if agent.tactical and can_win(after, agent.replies):
-        return agent.target(reward(after.player(), after.ply, agent.win_decay))  # type: ignore[no-any-return]
+        return agent.target(reward(after.player(), after.ply, win_decay))  # type: ignore[no-any-return]
     agent.move_list[0] = move
     return agent.unit(agent.sums(board, agent.move_list[:1])[0])  # type: ignore[no-any-return]
 

@@ -1,5 +1,6 @@
 import copy
 import functools
+import signal
 
 import pytest
 
@@ -7,6 +8,9 @@ import rlgames.build
 from rlgames.build import load
 from rlgames.train import train
 from tests.support import PROJECT, QUICK
+
+if hasattr(signal, "SIGHUP"):  # nohup has it ignored, and the tests send it
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @functools.cache

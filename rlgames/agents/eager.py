@@ -24,7 +24,6 @@ class Eager:
         optimizer: over the network's parameters.
         traces: kind of eligibility traces, None for lambda 0.
         tactical: avoid moves that let the opponent win at once; see ``rlgames.policy.best_move``.
-        win_decay: what a ply takes off the worth of a win; see ``rlgames.policy.reward``.
 
     Raises:
         ValueError: for traces with an optimizer that is not defined with them.
@@ -36,11 +35,9 @@ class Eager:
         optimizer: torch.optim.Optimizer,
         traces: Traces | None = None,
         tactical: bool = False,
-        win_decay: float = 0.0,
     ) -> None:
         check_traces(optimizer, traces)
-        self.network, self.optimizer, self.traces = network, optimizer, traces
-        self.tactical, self.win_decay = tactical, float(win_decay)
+        self.network, self.optimizer, self.traces, self.tactical = network, optimizer, traces, tactical
         self.move_list, self.replies = (np.empty(network.features.n_moves, np.int64) for _ in range(2))
 
     @torch.no_grad()

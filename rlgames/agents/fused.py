@@ -39,7 +39,7 @@ class Compiled(NamedTuple):
         memory: the rows that learn, and their traces.
         lanes: ``[1 + fields, lanes of memory]``, weight and state of those rows.
         lr: ``[1]``, the global step size.
-        tactical, win_decay: see ``Fused``.
+        tactical: see ``Fused``.
     """
 
     features: Any
@@ -58,7 +58,6 @@ class Compiled(NamedTuple):
     lanes: Floats
     lr: npt.NDArray[np.float64]
     tactical: bool
-    win_decay: float
 
     def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Sums of weights after each of ``moves``, none of which may end the game.
@@ -201,7 +200,6 @@ class Fused:
         optimizer: one of this package's rules, over the network's parameters.
         traces: kind of eligibility traces, None for lambda 0.
         tactical: avoid moves that let the opponent win at once; see ``rlgames.policy.best_move``.
-        win_decay: what a ply takes off the worth of a win; see ``rlgames.policy.reward``.
 
     Raises:
         ValueError: without numba, for an optimizer without a compiled form, or a network on another device.
@@ -213,7 +211,6 @@ class Fused:
         optimizer: torch.optim.Optimizer,
         traces: Traces | None = None,
         tactical: bool = False,
-        win_decay: float = 0.0,
     ) -> None:
         require_compiler("engine=fused", "engine=eager")
         if not isinstance(optimizer, StepSize):
@@ -223,8 +220,7 @@ class Fused:
             raise ValueError(
                 f"engine=fused runs on device=cpu, not {network.embedding.weight.device}; use engine=eager"
             )
-        self.network, self.optimizer, self.traces = network, optimizer, traces
-        self.tactical, self.win_decay = tactical, float(win_decay)
+        self.network, self.optimizer, self.traces, self.tactical = network, optimizer, traces, tactical
         self._rows = torch.from_numpy(network.features.rows)
         self._compiled: Compiled | None = None
 
@@ -259,7 +255,6 @@ class Fused:
             lanes=np.zeros((1 + state.shape[1], len(learning.rows)), weights.dtype),
             lr=np.array([group["lr"]]),
             tactical=self.tactical,
-            win_decay=self.win_decay,
         )
         return self._compiled
 

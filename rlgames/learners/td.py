@@ -95,6 +95,7 @@ class TD:
                 epsilons,
                 lrs,
                 float(self.gamma),
+                float(self.win_decay),
                 bool(self.learn_exploratory),
                 rng,
             )
@@ -129,6 +130,7 @@ def play_game(
     board: Any,
     epsilon: float,
     gamma: float,
+    win_decay: float,
     learn_exploratory: bool,
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float]:
@@ -143,11 +145,11 @@ def play_game(
         explore = rng.random() < epsilon
         if explore:
             move = random_move(board, agent.move_list, rng)
-            v_next = value_after(agent, board, move) if learn_exploratory else 0.0
+            v_next = value_after(agent, board, move, win_decay) if learn_exploratory else 0.0
         else:
-            move, v_next = best_move(agent, board)
+            move, v_next = best_move(agent, board, win_decay)
         after = board.play(move)
-        target = agent.target(reward(after.winner(), plies, agent.win_decay)) if after.over() else gamma * v_next
+        target = agent.target(reward(after.winner(), plies, win_decay)) if after.over() else gamma * v_next
         if not explore or learn_exploratory or after.over():  # else a random move would set the value
             updates += 1
             errors += abs(agent.learn(board, target, after, 0.0 if after.over() else gamma))
@@ -164,6 +166,7 @@ def play_games(
     epsilons: npt.NDArray[np.float64],
     lrs: npt.NDArray[np.float64],
     gamma: float,
+    win_decay: float,
     learn_exploratory: bool,
     rng: np.random.Generator,
 ) -> tuple[int, int, int, float, int, int]:
@@ -173,7 +176,7 @@ def play_games(
     errors = 0.0
     for k in range(len(epsilons)):
         agent.set_lr(lrs[k])
-        winner, length, learned, error = play_game(agent, board, epsilons[k], gamma, learn_exploratory, rng)
+        winner, length, learned, error = play_game(agent, board, epsilons[k], gamma, win_decay, learn_exploratory, rng)
         games += 1
         plies += length
         updates += learned

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import borrowed, compilable
-from rlgames.policy import TOLERANCE, put_open_first, put_safe_first, reward
+from rlgames.policy import TOLERANCE, put_open_first, put_safe_first
 
 WIN = 1e6  # a win at ply n scores WIN - n, far above any sum of weights; a draw scores 0, the sum for value 0
 
@@ -31,12 +31,10 @@ def lookahead_values(agent: Any, board: Any, plies: int, flag: Flag) -> npt.NDAr
     for k in range(len(moves)):
         after = board.play(moves[k])
         if after.over():
-            value = agent.target(reward(after.winner(), board.ply, agent.win_decay))
+            value = agent.target(1.0 * after.winner())
         else:
             score = after.player() * alpha_beta(agent, after, plies - 1, flag)[1]
-            plies_before = WIN - abs(score) - 1  # the end, if one is forced
-            forced = abs(score) > WIN / 2
-            value = agent.target(reward(np.sign(score), plies_before, agent.win_decay)) if forced else agent.unit(score)
+            value = agent.target(np.sign(score)) if abs(score) > WIN / 2 else agent.unit(score)
         values[k] = player * (value - middle) / (agent.target(1.0) - middle)
     return values
 

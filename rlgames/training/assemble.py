@@ -73,8 +73,7 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
         agent = learner.agent(cfg.engine, network, optimizer)
     else:
         kind: Any = {"fused": Fused, "eager": Eager}[cfg.engine]
-        play = getattr(learner, "tactical", False), getattr(learner, "win_decay", 0.0)
-        agent = kind(network, optimizer, learner.traces, *play)
+        agent = kind(network, optimizer, learner.traces, getattr(learner, "tactical", False))
     return Parts(game, features, network, learner, optimizer, agent)
 
 
