@@ -13,7 +13,7 @@ from rlgames.games.tictactoe import TicTacToe
 from rlgames.networks.table import ValueNetwork
 from rlgames.optim import TDL
 from rlgames.players import GreedyPlayer
-from rlgames.policy import TOLERANCE, afterstate_values, best_move, random_move
+from rlgames.policy import TOLERANCE, afterstate_values, best_move, random_move, value_after
 
 CONNECT4, TICTACTOE = Connect4(), TicTacToe()
 RNG = np.random.default_rng(0)
@@ -105,6 +105,15 @@ def test_a_tactical_agent_that_cannot_block_knows_that_it_has_lost():
     board = CONNECT4.play("33445")  # the first player threatens columns 2 and 6
     assert best_move(Values(0.5, tactical=True), board) == (board.moves()[0], 1)
     assert best_move(Values(0.5), board)[1] == 5
+
+
+def test_what_is_lost_is_worth_what_the_game_will_pay():
+    """The first player wins by the move after six: TD pays 1 - 6 win_decay; a win at once, after six too, the same."""
+    lost, won = CONNECT4.play("33445"), CONNECT4.play("334455")
+    paid = 1 - 0.01 * (lost.ply + 1)
+    assert best_move(Values(0.5, tactical=True), lost, 0.01)[1] == pytest.approx(paid)
+    assert best_move(Values(0.5), won, 0.01)[1] == pytest.approx(paid)
+    assert value_after(Values(0.5, tactical=True), lost, int(lost.moves()[0]), 0.01) == pytest.approx(paid)
 
 
 def test_the_last_cell_of_a_draw():
