@@ -181,7 +181,8 @@ class Exhaustive:
                 return float(board.winner() == side)
             after = [board.play(int(move)) for move in board.moves()]
             if board.player() == side:
-                return max(rate(a) for a in after if self._value(a) <= 0)
+                safe = [a for a in after if self._value(a) <= 0] or after  # where all is lost, nothing more is risked
+                return max(map(rate, safe))
             return sum(map(rate, after)) / len(after)
 
         return rate(self.game.board)

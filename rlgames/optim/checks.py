@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import torch
 from torch import Tensor
 
 
@@ -56,7 +57,8 @@ def flag(name: str, value: bool) -> bool:
     return value
 
 
-def finite(tensor: Tensor) -> bool:
+def finite(tensor: Tensor | float) -> bool:
     """Whether no entry is infinite or NaN. Of a sparse tensor its values are asked, so it must be coalesced."""
+    tensor = torch.as_tensor(tensor)  # a rule may set a plain number
     values = tensor.values() if tensor.is_sparse else tensor
     return bool((0 * values).sum() == 0)  # half the time of torch.isfinite(values).all()
