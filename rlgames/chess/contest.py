@@ -1,7 +1,8 @@
 """A game of chess between two engines: its course, when it ends and why, and what each of them thought."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,16 +70,20 @@ class Course:
         return None
 
 
-class Engine(Protocol):
-    """Who thinks about positions."""
+class Engine(ABC):
+    """Who thinks about positions.
 
-    @property
-    def name(self) -> str:
-        """For people."""
+    Attributes:
+        name: for people.
+    """
 
+    name: str
+
+    @abstractmethod
     def new_game(self) -> None:
         """What follows is another game."""
 
+    @abstractmethod
     def think(self, course: Course) -> Result:
         """The move in the present position of ``course``, and what it is based on.
 

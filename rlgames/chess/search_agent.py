@@ -1,14 +1,20 @@
 """The agent that looks ahead: compiled search over a linear evaluation that a torch optimizer changes."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from rlgames.agents.agent import Agent
+from rlgames.chess.board import Board
 from rlgames.chess.contest import Course
-from rlgames.chess.search.tree import evaluations, weighted_counts
+from rlgames.chess.features import ChessTerms
+from rlgames.chess.search import Result
+from rlgames.chess.search.tree import Tree, evaluations, weighted_counts
+from rlgames.chess.searcher import Searcher
+from rlgames.networks.linear import LinearEvaluation
 from rlgames.optim import StepSize
 from rlgames.search.bounds import EXACT, LOWER, UPPER
 
@@ -16,25 +22,34 @@ Weights = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.floating[Any]]
 
 
-class SearchAgent:
+class SearchAgent(Agent):
     """Plays by search; learns by any step-size rule of ours, which is told every error, or any optimizer of torch.
 
+    The functions that it runs are handed the agent itself, which has a ``best`` move.
+
     Args:
-        network: see ``rlgames.networks.linear.LinearEvaluation``.
+        network: the linear evaluation.
+        features: its terms.
         optimizer: over its parameters.
         searcher: makes a player of coefficients, see ``rlgames.chess.searcher.Searcher``.
         fixed: a coefficient that does not learn; -1: none.
     """
 
+    afterstates = False
+
     def __init__(
         self,
-        network: Any,
+        network: LinearEvaluation,
+        features: ChessTerms,
         optimizer: torch.optim.Optimizer,
-        searcher: Callable[[Weights], Any],
+        searcher: Callable[[Weights], Searcher],
         fixed: int = -1,
     ) -> None:
-        self.network, self.optimizer, self.fixed = network, optimizer, fixed
-        self._searcher, self._player = searcher, cast(Any, None)
+        self.network: LinearEvaluation = network
+        self.optimizer: torch.optim.Optimizer = optimizer
+        self.features, self.fixed = features, fixed
+        self._searcher: Callable[[Weights], Searcher] = searcher
+        self._player: Searcher | None = None
         (self.weight,) = network.parameters()
         self._sum = torch.zeros_like(self.weight)
 
@@ -43,12 +58,13 @@ class SearchAgent:
         copy: Weights = self.weight.detach().cpu().numpy().reshape(-1).astype(np.float32)
         return copy
 
-    def set_lr(self, lr: float) -> None:
-        """Set the global step size."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = float(lr)
+    def move_values(self, board: Board) -> npt.NDArray[np.float64]:
+        """Value of each legal move by a search of the board after it, for the player to move."""
+        player = board.player()
+        after = [board.play(int(move)) for move in board.moves()]
+        return np.array([player * (b.winner() if b.over() else self.best(b)[1]) for b in after], np.float64)
 
-    def learn(self, board: Any, colour: int, value: float, delta: float) -> None:
+    def learn(self, board: Board, colour: int, value: float, delta: float) -> None:
         """Learn from one position: w ← w + step size · delta · ∇V(board), for a plain rule.
 
         Args:
@@ -57,7 +73,7 @@ class SearchAgent:
             value: V, for ``colour``.
             delta: by how much it should have been higher.
         """
-        indices, counts = self.network.features.features(board)
+        indices, counts = self.features.active(board)
         slope = self.network.slope(value)
         free = indices != self.fixed
         rows = torch.from_numpy(indices[free].astype(np.int64)).to(self.weight.device)
@@ -70,7 +86,7 @@ class SearchAgent:
         else:
             self._sum[rows] -= delta * slope * x  # of a loss, which torch's optimizers descend
 
-    def learn_tree(self, tree: Any) -> None:
+    def learn_tree(self, tree: Tree) -> None:
         """Learn from the tree of a search: w ← w + step size · Σ δ ∇V, over all of its quiet positions in one step.
 
         δ leads from V of the present evaluation of a position to what the search found; of a bound only if the
@@ -108,12 +124,12 @@ class SearchAgent:
         """Multiply all coefficients by ``factor``."""
         self.weight *= factor
 
-    def evaluate(self, board: Any) -> float:
+    def evaluate(self, board: Board) -> float:
         """J of ``board`` in pawns from White's view."""
-        j: float = self.network.features.evaluate(self.coefficients(), board)
+        j: float = self.features.evaluate(self.coefficients(), board)
         return j
 
-    def values(self, found: Sequence[Any]) -> Numbers:
+    def values(self, found: Sequence[Result]) -> Numbers:
         """V of what searches found, for the player to move: of the score, or -1 or +1 for a mate."""
         values = self.units([thought.score for thought in found])
         mates = np.sign([thought.mate for thought in found])
@@ -124,19 +140,19 @@ class SearchAgent:
         values: Numbers = self.network.unit(torch.tensor(pawns, dtype=torch.float64)).numpy()
         return values
 
-    def best(self, board: Any) -> tuple[int, float]:
+    def best(self, board: Board) -> tuple[int, float]:
         """The move that a search without knowledge of the game before finds, and its V from White's view."""
         self._player = self._player or self._searcher(self.coefficients())
         found = self._player.think(Course(board))
         return found.move, board.player() * float(self.values([found])[0])
 
-    def run(self, text: Callable[..., Any], *args: Any) -> Any:
-        """Call ``text(agent, *args)``."""
-        return text(self, *args)
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call ``function(agent, *args)``."""
+        return function(self, *args)
 
     def look(self) -> dict[str, Any]:
         """Piece values (pawn = 100) and pictures of the piece-square tables."""
-        features, coefficients = self.network.features, self.coefficients()
+        features, coefficients = self.features, self.coefficients()
         tables = features.tables(coefficients)
         limit = max(float(np.abs(table).max()) for table in tables.values())
         pictures = {f"table_{name.replace(' ', '_')}": heat_map(table, limit) for name, table in tables.items()}

@@ -8,15 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
 
 from rlgames.chess.contest import Adjudication, Engine, Record, play
 from rlgames.chess.evaluation import start_values
+from rlgames.chess.features import ChessTerms
 from rlgames.chess.openings import Openings
 from rlgames.chess.pgn import pgn
 from rlgames.chess.search_agent import SearchAgent
 from rlgames.chess.searcher import Searcher
 from rlgames.chess.uci_engine import EngineError, UciEngine
 from rlgames.interrupts import follow_parent, results
+from rlgames.networks.linear import LinearEvaluation
 
 Weights = npt.NDArray[np.float32]
 
@@ -113,15 +116,15 @@ class SelfPlay:
         self._table: Table | None = None
         self._pool: ProcessPoolExecutor | None = None
 
-    def agent(self, network: Any, optimizer: Any, fixed: int) -> SearchAgent:
+    def agent(self, network: nn.Module, optimizer: torch.optim.Optimizer, fixed: int) -> SearchAgent:
         """The agent that plays and learns with ``network``, whose coefficient ``fixed`` does not learn (-1: all do).
 
         Raises:
             ValueError: if it is no linear evaluation.
         """
-        if not hasattr(network, "slope"):
-            raise ValueError("learner=td_leaf learns the coefficients of a linear evaluation: network=linear")
-        return SearchAgent(network, optimizer, self.player, fixed)
+        if not (isinstance(network, LinearEvaluation) and isinstance(network.features, ChessTerms)):
+            raise ValueError("learner=td_leaf learns the coefficients of a linear evaluation of chess: network=linear")
+        return SearchAgent(network, network.features, optimizer, self.player, fixed)
 
     def player(self, coefficients: Weights) -> Searcher:
         """The agent of these games with ``coefficients``."""

@@ -2,13 +2,18 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import nn
 
+from rlgames.agents.agent import Agent
 from rlgames.episodes import Episodes
-from rlgames.learners.td_errors import CLIPS, Numbers, clipped, decaying_sums, differences
+from rlgames.features.features import Features
+from rlgames.learners.learner import Learner, Numbers
+from rlgames.learners.td_errors import CLIPS, clipped, decaying_sums, differences
 from rlgames.schedules import Constant, Schedule
 
 RESULTS = ("draws", "white_wins", "black_wins")  # by the winner, 0, 1 and -1
@@ -35,7 +40,7 @@ class Lesson(NamedTuple):
     differences: Numbers
 
 
-class TDLeaf:
+class TDLeaf(Learner):
     """TD-Leaf(λ) for a linear evaluation J at the leaves of an alpha-beta search.
 
     A player's own positions x_1 ... x_N have the values v_t = V(leaf_t), where leaf_t is the end of the principal
@@ -67,8 +72,6 @@ class TDLeaf:
     Raises:
         ValueError: for a number or word out of range.
     """
-
-    brings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -103,24 +106,16 @@ class TDLeaf:
 
     # ---- what the trainer asks for
 
-    def agent(self, engine: str, network: Any, optimizer: Any) -> Any:
+    def agent(
+        self, engine: str, network: nn.Module, optimizer: torch.optim.Optimizer | None, features: Features | None
+    ) -> Agent:
         """The agent that plays and learns with ``network``; ``engine`` makes no difference: searches are compiled.
 
         Raises:
             ValueError: if the network is not a linear evaluation.
         """
-        return self.self_play.agent(network, optimizer, fixed=0 if self.pawn == "fixed" else -1)
-
-    def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, npt.NDArray[np.float64]]:
-        """The step size at ``games`` (from 0), given the optimizer's ``lr``.
-
-        Raises:
-            ValueError: if the schedule leaves its range.
-        """
-        factors = self.lr(games)
-        for k in np.flatnonzero(~((factors > 0) & np.isfinite(factors)))[:1]:
-            raise ValueError(f"learner.lr is {factors[k]:g} at game {games[k]}; it must be finite and above 0")
-        return {"lr": factors * lr}
+        agent: Agent = self.self_play.agent(network, optimizer, fixed=0 if self.pawn == "fixed" else -1)
+        return agent
 
     def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play ``games`` games and learn from them.

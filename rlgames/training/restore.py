@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 
 from rlgames.training.assemble import Parts, assemble
@@ -46,25 +47,31 @@ def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lo
 
     Args:
         path: of the folder or file.
-        engine: fused or eager; None: fused for an agent that looks ahead, if numba is installed; else eager, which
-                starts at once.
+        engine: fused or eager; None: that of the agent which evaluated the run, if it works here.
         device: of its weights.
         lookahead: plies that it looks ahead; None: as many as in its training's evaluations.
 
     Raises:
         ValueError: if it cannot be read or built.
     """
-    from rlgames.compiled import HAS_COMPILER
     from rlgames.training import checkpoint
 
     def use(saved: dict[str, Any]) -> Restored:
         cfg = OmegaConf.create(saved["config"])
         plies = lookahead or cfg.get("lookahead") or 1
-        fused = HAS_COMPILER and plies > 1 and device == "cpu"
-        cfg.update(engine=engine or ("fused" if fused else "eager"), device=device, lookahead=plies)
+        cfg.update(engine=engine or _engine(cfg, device), device=device, lookahead=plies)
         average = saved.get("average")
         if average and average["samples"]:
             saved["network"] = average["network"]
         return Restored(str(path), saved, cfg, assemble(cfg, saved))
 
     return checkpoint.load(path, use)
+
+
+def _engine(cfg: DictConfig, device: str) -> str:
+    """The engine of the agent that evaluated the run of ``cfg``, or else the one that works on ``device``."""
+    from rlgames.compiled import HAS_COMPILER
+    from rlgames.optim import StepSize
+
+    batched = cfg.engine == "batched" and issubclass(get_class(cfg.optimizer._target_), StepSize)
+    return "fused" if HAS_COMPILER and device == "cpu" and (batched or cfg.engine == "fused") else "eager"

@@ -89,7 +89,7 @@ def test_the_gradient_is_that_of_autograd_and_of_differences(colour):
     moved = (agent.weight.detach().numpy().ravel() - before)[:]
     lr = agent.optimizer.defaults["lr"]
     assert moved == pytest.approx(lr * expected, abs=1e-6)
-    indices, counts = ChessTerms(GAME).features(board)
+    indices, counts = ChessTerms(GAME).active(board)
     j = sum(before[i] * c for i, c in zip(indices, counts, strict=True))
     for k in (0, len(indices) // 2, -1):
         bumped = np.tanh(BETA * (j + 1e-5 * counts[k])) - np.tanh(BETA * j)
@@ -106,7 +106,7 @@ def test_a_game_moves_the_coefficients_by_the_formula():
         v = [np.tanh(BETA * t.score) for t in own] + [-colour]
         for t, thought in enumerate(own):
             total = sum(0.7 ** (j - t) * (v[j + 1] - v[j]) for j in range(t, len(own)))
-            indices, counts = ChessTerms(GAME).features(thought.leaf)
+            indices, counts = ChessTerms(GAME).active(thought.leaf)
             expected[indices] += 0.1 * total * BETA * (1 - v[t] ** 2) * colour * counts
     played = type("Game", (), {"record": record, "learners": (1, -1)})
     episodes = teacher._learn(agent, played)
