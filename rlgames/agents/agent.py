@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +10,9 @@ import torch
 from torch import nn
 
 if TYPE_CHECKING:
-    from rlgames.games.game import Board
+    from rlgames.games.game import Board, PartBoard
 
+B = TypeVar("B", bound="Board", contravariant=True)
 Floats = npt.NDArray[np.floating[Any]]
 
 
@@ -40,7 +41,7 @@ class Afterstates(Values, Protocol):
     def tactical(self) -> bool:
         """Whether it avoids moves that let the opponent win at once; see ``rlgames.policy.best_move``."""
 
-    def sums(self, board: "Board", moves: npt.NDArray[np.int64]) -> Floats:
+    def sums(self, board: "PartBoard", moves: npt.NDArray[np.int64]) -> Floats:
         """The sum of weights, before the output unit, of the board after each of ``moves``, none of which ends it."""
 
     def unit(self, f: float) -> float:
@@ -56,7 +57,7 @@ class Learning(Afterstates, Protocol):
     def begin(self) -> None:
         """Start a game and end all traces."""
 
-    def learn(self, board: "Board", target: float, after: "Board | None" = None, gamma: float = 0.0) -> float:
+    def learn(self, board: "PartBoard", target: float, after: "PartBoard | None" = None, gamma: float = 0.0) -> float:
         """Move the value of ``board`` one step of the rule towards ``target``; return the TD error before the step.
 
         Args:
@@ -66,14 +67,14 @@ class Learning(Afterstates, Protocol):
             gamma: how much of its value is in ``target``; 0 if the game is over.
         """
 
-    def explored(self, board: "Board") -> None:
+    def explored(self, board: "PartBoard") -> None:
         """Note an exploratory move in ``board``: nothing is learned, but traces continue (or end)."""
 
     def set_lr(self, lr: float) -> None:
         """Set the global step size."""
 
 
-class Agent(ABC):
+class Agent(ABC, Generic[B]):
     """Value and learning. Whatever plays or learns is a function, which ``run`` calls with the agent.
 
     Attributes:
@@ -92,7 +93,7 @@ class Agent(ABC):
         """Call ``function(agent, *args)``, in Python or compiled."""
 
     @abstractmethod
-    def move_values(self, board: "Board") -> npt.NDArray[np.float64]:
+    def move_values(self, board: B) -> npt.NDArray[np.float64]:
         """Value of each legal move for the player to move, from -1 (lost) to +1 (won) unless a network goes beyond."""
 
     def set_lr(self, lr: float) -> None:
@@ -105,7 +106,3 @@ class Agent(ABC):
 
     def forget(self) -> None:
         """Note that others changed these tensors."""
-
-    def look(self) -> dict[str, Any]:
-        """Figures, texts and pictures of what was learned, for the dashboard."""
-        return {}

@@ -26,7 +26,7 @@ class Average:
         ValueError: for an agent that keeps its weights elsewhere.
     """
 
-    def __init__(self, network: nn.Module, agent: Agent, decay: float | None = None) -> None:
+    def __init__(self, network: nn.Module, agent: Agent[Any], decay: float | None = None) -> None:
         if not agent.afterstates:
             raise ValueError("average_from is for learner=td; leave it out here")
         self._network, self._agent = network, agent

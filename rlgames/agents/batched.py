@@ -21,9 +21,9 @@ from rlgames.agents.agent import Agent
 from rlgames.agents.eager import Eager
 from rlgames.agents.fused import Fused
 from rlgames.compiled import HAS_COMPILER
-from rlgames.games.game import Board, TensorBoards
+from rlgames.games.game import PartBoard, TensorBoards
 from rlgames.networks.network import target
-from rlgames.networks.table import require_table
+from rlgames.networks.table import ValueNetwork, require_table
 from rlgames.optim.step_size import StepSize, Transition
 from rlgames.policy import afterstate_values
 
@@ -47,7 +47,7 @@ class Look(NamedTuple):
     slope: Tensor
 
 
-class Batched(Agent):
+class Batched(Agent[PartBoard]):
     """Values boards and learns from them, a batch at a time.
 
     The network and the optimizer stay unchanged on the CPU; this agent learns on a compact copy of both on ``device``
@@ -63,6 +63,9 @@ class Batched(Agent):
         ValueError: for a rule that cannot learn from a batch, a network that computes in another way, or an unknown
             ``combine``.
     """
+
+    network: ValueNetwork
+    optimizer: torch.optim.Optimizer
 
     def __init__(
         self, network: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device, combine: str = "mean"
@@ -80,7 +83,7 @@ class Batched(Agent):
                 f"engine=batched cannot use {type(optimizer).__name__}: it looks at the next position or keeps traces "
                 f"of its own; use engine=fused or another optimizer"
             )
-        table = require_table(network, "batched")
+        table, _ = require_table(network, "batched")
         self.network, self.device, self._mean = table, device, combine == "mean"
         self.features = table.features.tensors(device)
         self.optimizer, self._rows = optimizer, torch.from_numpy(table.features.rows)
@@ -124,7 +127,7 @@ class Batched(Agent):
             self._player = engine(self.network, self.optimizer)
         return self._player.run(function, *args)
 
-    def move_values(self, board: Board) -> npt.NDArray[np.float64]:
+    def move_values(self, board: PartBoard) -> npt.NDArray[np.float64]:
         """See ``Agent``; by the weights stored last."""
         values: npt.NDArray[np.float64] = self.run(afterstate_values, board)
         return values

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from rlgames.agents.agent import Agent, Floats
 from rlgames.features.features import Features
-from rlgames.games.game import Board
+from rlgames.games.game import PartBoard
 from rlgames.networks.network import target
 from rlgames.networks.table import ValueNetwork, split
 from rlgames.optim.step_size import DivergenceError, StepSize
@@ -19,7 +19,7 @@ from rlgames.policy import afterstate_values, best_move
 from rlgames.traces import Traces
 
 
-class Eager(Agent):
+class Eager(Agent[PartBoard]):
     """Learns with plain torch, on any device, with one of our step-size rules or any torch optimizer.
 
     Args:
@@ -33,31 +33,33 @@ class Eager(Agent):
         ValueError: for traces with an optimizer that is not defined with them, or if there are no features.
     """
 
+    optimizer: torch.optim.Optimizer
+
     def __init__(
         self,
         network: nn.Module,
         optimizer: torch.optim.Optimizer,
         traces: Traces | None = None,
         tactical: bool = False,
-        features: Features | None = None,
+        features: Features[Any] | None = None,
     ) -> None:
         check_traces(optimizer, traces)
         self.network, self.optimizer, self.traces, self.tactical = network, optimizer, traces, tactical
         self.features, self._split = features_of(network, features), split(network)
         self.move_list, self.replies = (np.empty(self.features.n_moves, np.int64) for _ in range(2))
 
-    def _sums(self, *boards: Board) -> Tensor:
+    def _sums(self, *boards: PartBoard) -> Tensor:
         """Sums before the output unit of ``boards``; ``[len(boards)]``."""
         weight = next(self.network.parameters())
         return self._split.linear(self.features.encode(boards).to(weight.device))
 
     @torch.no_grad()
-    def sums(self, board: Board, moves: npt.NDArray[np.int64]) -> Floats:
+    def sums(self, board: PartBoard, moves: npt.NDArray[np.int64]) -> Floats:
         """Sums of weights after each of ``moves``, none of which may end the game; ``[len(moves)]`` float64."""
         sums: Floats = self._sums(*(board.play(int(move)) for move in moves)).double().cpu().numpy()
         return sums
 
-    def best(self, board: Board) -> tuple[int, float]:
+    def best(self, board: PartBoard) -> tuple[int, float]:
         """The best move, and the value it leads to."""
         return best_move(self, board)
 
@@ -70,7 +72,7 @@ class Eager(Agent):
         if isinstance(self.optimizer, StepSize):
             self.optimizer.end_traces()
 
-    def learn(self, board: Board, target: float, after: Board | None = None, gamma: float = 0.0) -> float:
+    def learn(self, board: PartBoard, target: float, after: PartBoard | None = None, gamma: float = 0.0) -> float:
         """Move the value of ``board`` towards ``target``; return the TD error before the step.
 
         Args:
@@ -97,12 +99,12 @@ class Eager(Agent):
             self.optimizer.step()
         return delta
 
-    def _gradients(self, board: Board, factor: float) -> tuple[torch.Tensor, ...]:
+    def _gradients(self, board: PartBoard, factor: float) -> tuple[torch.Tensor, ...]:
         """Gradients of ``factor`` times the sum of weights of ``board``."""
         f = factor * self._sums(board).sum()
         return torch.autograd.grad(f, list(self.network.parameters()))
 
-    def explored(self, board: Board) -> None:
+    def explored(self, board: PartBoard) -> None:
         """Note an exploratory move in ``board``."""
         if self.traces is None or not isinstance(self.optimizer, StepSize):
             return
@@ -118,7 +120,7 @@ class Eager(Agent):
         """``reward`` on the scale of the output unit."""
         return target(self._split.output, reward)
 
-    def move_values(self, board: Board) -> npt.NDArray[np.float64]:
+    def move_values(self, board: PartBoard) -> npt.NDArray[np.float64]:
         """See ``Agent``."""
         return afterstate_values(self, board)
 
@@ -127,7 +129,7 @@ class Eager(Agent):
         return function(self, *args)
 
 
-def features_of(network: nn.Module, features: Features | None) -> Features:
+def features_of(network: nn.Module, features: Features[Any] | None) -> Features[Any]:
     """``features``, or else those of the network.
 
     Raises:

@@ -13,8 +13,8 @@ from rlgames.agents.agent import Agent, Floats
 from rlgames.agents.eager import check_traces
 from rlgames.compiled import compilable, compile_function, require_compiler, value, with_lr
 from rlgames.features.features import CompiledFeatures, Features
-from rlgames.games.game import Board, PartBoard
-from rlgames.networks.table import OUTPUTS, require_table
+from rlgames.games.game import PartBoard
+from rlgames.networks.table import OUTPUTS, ValueNetwork, require_table
 from rlgames.optim.lanes import update
 from rlgames.optim.step_size import StepSize
 from rlgames.policy import afterstate_values, best_move
@@ -179,7 +179,9 @@ def multiplicity(indices: npt.NDArray[np.int32], images: int, x: Floats) -> None
 
 
 @compilable
-def look_ahead(rows: npt.NDArray[np.int32] | None, agent: Compiled, after: PartBoard | None, gamma: float, n: int) -> int:
+def look_ahead(
+    rows: npt.NDArray[np.int32] | None, agent: Compiled, after: PartBoard | None, gamma: float, n: int
+) -> int:
     """Add the rows of the board ``after`` to the ``n`` lanes, unless ``rows`` is None; return the number of lanes."""
     if rows is None:
         return n
@@ -192,7 +194,7 @@ def look_ahead(rows: npt.NDArray[np.int32] | None, agent: Compiled, after: PartB
     return agent.memory.foresee(rows, agent.x.dtype.type(gamma))  # type: ignore[no-any-return]
 
 
-class Fused(Agent):
+class Fused(Agent[PartBoard]):
     """Learns in compiled code on the CPU. The weights and the optimizer's state stay torch tensors.
 
     Compiled code works on a compact copy: ``load`` makes it, ``store`` writes it back. In between, the tensors are out
@@ -210,19 +212,22 @@ class Fused(Agent):
             one on another device.
     """
 
+    network: ValueNetwork
+    optimizer: StepSize
+
     def __init__(
         self,
         network: nn.Module,
         optimizer: torch.optim.Optimizer,
         traces: Traces | None = None,
         tactical: bool = False,
-        features: Features | None = None,
+        features: Features[Any] | None = None,
     ) -> None:
         require_compiler("engine=fused", "engine=eager")
         if not isinstance(optimizer, StepSize):
             raise ValueError(f"engine=fused has no compiled form of {type(optimizer).__name__}; use engine=eager")
         check_traces(optimizer, traces)
-        table = require_table(network, "fused")
+        table, self._features = require_table(network, "fused")
         if table.embedding.weight.device.type != "cpu":
             raise ValueError(f"engine=fused runs on device=cpu, not {table.embedding.weight.device}; use engine=eager")
         self.network, self.optimizer, self.traces, self.tactical = table, optimizer, traces, tactical
@@ -244,7 +249,7 @@ class Fused(Agent):
         params = self.optimizer.Params32 if weights.dtype == np.float32 else self.optimizer.Params
         hyper = [v.numpy() if isinstance(v, Tensor) else v for v in floats]  # shared numbers keep their memory
         self._compiled = Compiled(
-            features=features.compact,
+            features=self._features,
             p=params(*hyper),
             output=OUTPUTS.index(self.network.output),
             cross_entropy=self.optimizer.cross_entropy,
@@ -282,14 +287,14 @@ class Fused(Agent):
         """Call the compiled ``function(agent, *args)``."""
         return compile_function(function)(self._compiled or self.load(), *args)
 
-    def move_values(self, board: Board) -> npt.NDArray[np.float64]:
+    def move_values(self, board: PartBoard) -> npt.NDArray[np.float64]:
         """See ``Agent``."""
         values: npt.NDArray[np.float64] = self.run(afterstate_values, board)
         return values
 
     def _looks_ahead(self) -> bool:
         """Whether the next board matters; with a table per player, only if its weights learn too or have traces."""
-        shared = self.network.features.compact.begin_of(1) == self.network.features.compact.begin_of(-1)
+        shared = self._features.begin_of(1) == self._features.begin_of(-1)
         wanted: StepSize = self.optimizer
         return wanted.looks_ahead and (wanted.learns_ahead or shared or self.traces is not None)
 

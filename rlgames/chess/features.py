@@ -12,13 +12,12 @@ from rlgames.chess.evaluation import NAMES, SIZE, evaluate, features, start_valu
 from rlgames.chess.moves import MOST_MOVES
 from rlgames.chess.terms import MATERIAL, PAWN_SQUARE, PIECE_SQUARE, STAGES, WORDS
 from rlgames.features.features import Terms
-from rlgames.games.game import Board as AnyBoard
 from rlgames.games.game import Rules
 
 Floats = npt.NDArray[np.float32]
 
 
-class ChessTerms(Terms):
+class ChessTerms(Terms[Board]):
     """The named terms of ``rlgames.chess.terms``.
 
     Args:

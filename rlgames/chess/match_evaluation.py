@@ -9,9 +9,11 @@ from rlgames.chess.contest import Adjudication, Engine, Record
 from rlgames.chess.openings import Openings
 from rlgames.chess.pairs import play_pair
 from rlgames.chess.pgn import pgn
+from rlgames.chess.search_agent import SearchAgent
 from rlgames.chess.searcher import Searcher
-from rlgames.evaluation.evaluation import Evaluation, Measure
 from rlgames.evaluation.elo import Pairs, elo, in_words
+from rlgames.evaluation.evaluation import Evaluation, Measure
+from rlgames.players import GreedyPlayer
 
 COLUMNS = ("success", "low", "high", "elo", "elo_low", "elo_high", "wins", "draws", "losses", "length")
 
@@ -58,12 +60,14 @@ class MatchEvaluation(Evaluation):
         self.pairs, self.nodes, self.depth = games // 2, nodes, depth
         self._last: Record | None = None
 
-    def scores(self, agent: Any, rng: np.random.Generator) -> dict[str, Any]:
+    def scores(self, agent: GreedyPlayer, rng: np.random.Generator) -> dict[str, Any]:
         """Play the match of ``agent``, a ``GreedyPlayer`` of a ``SearchAgent``.
 
         Raises:
             ValueError: if no pair of games came to its end.
         """
+        if not isinstance(agent.agent, SearchAgent):
+            raise ValueError("evaluation=match is for agents that search, of learner=td_leaf; name another evaluation")
         engine = Searcher(agent.agent.coefficients(), self.nodes, self.depth, name="agent")
         played = [
             play_pair(engine, self.opponent, self.openings, self.adjudication, engine.score, rng)
@@ -99,6 +103,6 @@ class MatchEvaluation(Evaluation):
         counts = f"{results.count(1)} won, {results.count(0)} drawn, {results.count(-1)} lost"
         return f"against {self.opponent.name}: {scores['pairs']}; {counts}, {scores['length']:.0f} plies"
 
-    def sample(self, agent: Any, rng: np.random.Generator) -> str:
+    def sample(self, agent: GreedyPlayer, rng: np.random.Generator) -> str:
         """The first game of the last match as PGN."""
         return pgn(self._last, {"White": "agent", "Black": self.opponent.name}) if self._last else "no game yet"

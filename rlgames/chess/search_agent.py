@@ -22,7 +22,7 @@ Weights = npt.NDArray[np.float32]
 Numbers = npt.NDArray[np.floating[Any]]
 
 
-class SearchAgent(Agent):
+class SearchAgent(Agent[Board]):
     """Plays by search; learns by any step-size rule of ours, which is told every error, or any optimizer of torch.
 
     The functions that it runs are handed the agent itself, which has a ``best`` move.
@@ -36,6 +36,8 @@ class SearchAgent(Agent):
     """
 
     afterstates = False
+    network: LinearEvaluation
+    optimizer: torch.optim.Optimizer
 
     def __init__(
         self,
@@ -45,8 +47,7 @@ class SearchAgent(Agent):
         searcher: Callable[[Weights], Searcher],
         fixed: int = -1,
     ) -> None:
-        self.network: LinearEvaluation = network
-        self.optimizer: torch.optim.Optimizer = optimizer
+        self.network, self.optimizer = network, optimizer
         self.features, self.fixed = features, fixed
         self._searcher: Callable[[Weights], Searcher] = searcher
         self._player: Searcher | None = None
@@ -135,7 +136,7 @@ class SearchAgent(Agent):
         mates = np.sign([thought.mate for thought in found])
         return np.where(mates != 0, mates, values)
 
-    def units(self, pawns: Sequence[float]) -> Numbers:
+    def units(self, pawns: Sequence[float] | Numbers) -> Numbers:
         """V of evaluations."""
         values: Numbers = self.network.unit(torch.tensor(pawns, dtype=torch.float64)).numpy()
         return values

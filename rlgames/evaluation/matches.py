@@ -8,7 +8,6 @@ import numpy as np
 
 from rlgames.evaluation import evaluation
 from rlgames.evaluation.evaluation import Measure
-from rlgames.games.game import Board, Game, Rules
 from rlgames.interrupts import ask
 from rlgames.players import Perfect, Player
 

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -11,10 +11,11 @@ from torch import Tensor
 
 from rlgames.games.game import Board, PartBoard, TensorBoards
 
+B = TypeVar("B", bound=Board, contravariant=True)
 Rows = npt.NDArray[np.int32]
 
 
-class Features(ABC):
+class Features(ABC, Generic[B]):
     """What an agent sees of boards. The constructor takes the game, and whatever its yaml names.
 
     Attributes:
@@ -24,7 +25,7 @@ class Features(ABC):
     n_moves: int
 
     @abstractmethod
-    def encode(self, boards: Sequence[Board]) -> Tensor:
+    def encode(self, boards: Sequence[B]) -> Tensor:
         """The input of a network for ``boards``, none of them over; ``[len(boards), ...]``, on the CPU."""
 
     def kept(self) -> dict[str, Any]:
@@ -75,7 +76,7 @@ class FeaturesOfMany(Protocol):
         """How often each of ``rows`` occurs on its board, and 1 for its first occurrence, else 0."""
 
 
-class TableFeatures(Features):
+class TableFeatures(Features[PartBoard]):
     """Features that are active or not: the rows of a table whose entries a network adds up.
 
     ``encode`` gives the rows, int64 ``[len(boards), n_features]``; a row that occurs k times counts k times.
@@ -99,7 +100,7 @@ class TableFeatures(Features):
         raise NotImplementedError
 
 
-class DenseFeatures(Features):
+class DenseFeatures(Features[B]):
     """Features that are numbers: ``encode`` gives float32 ``[len(boards), *shape]``.
 
     Attributes:
@@ -109,7 +110,7 @@ class DenseFeatures(Features):
     shape: tuple[int, ...]
 
 
-class Terms(DenseFeatures):
+class Terms(DenseFeatures[B]):
     """Named terms that a board has in some number: ``encode`` gives these counts, ``[len(boards), size]``.
 
     Attributes:
@@ -123,5 +124,5 @@ class Terms(DenseFeatures):
         """The coefficients of the terms before learning, ``[size]``."""
 
     @abstractmethod
-    def active(self, board: Board) -> tuple[Rows, npt.NDArray[np.float32]]:
+    def active(self, board: B) -> tuple[Rows, npt.NDArray[np.float32]]:
         """Indices of the terms whose count on ``board`` is not 0, ascending, and their counts."""

@@ -27,7 +27,7 @@ from torch import Tensor
 from rlgames.compiled import value
 from rlgames.features.features import TableFeatures
 from rlgames.features.tensors import TensorNTuples
-from rlgames.games.game import Board, Game, PartBoard
+from rlgames.games.game import Game, PartBoard
 
 Tuples = Sequence[Sequence[int]]
 
@@ -154,7 +154,7 @@ class NTuples(TableFeatures):
             len(table) if table_per_player else 0,
         )
 
-    def encode(self, boards: Sequence[Board]) -> Tensor:
+    def encode(self, boards: Sequence[PartBoard]) -> Tensor:
         """Table rows of ``boards``; int64 ``[len(boards), n_features]``."""
         return torch.from_numpy(np.stack([self.indices(board) for board in boards]))
 
@@ -162,7 +162,7 @@ class NTuples(TableFeatures):
         """The tuples, whatever becomes of their file."""
         return {"tuples": self.tuples}
 
-    def indices(self, board: Board) -> npt.NDArray[np.int64]:
+    def indices(self, board: PartBoard) -> npt.NDArray[np.int64]:
         """Table rows of ``board``; ``[n_features]``, a row that occurs k times has x = k."""
         codes = [board.code(part) for part in range(len(self._lines))]
         rows: npt.NDArray[np.int64] = self._lines[range(len(codes)), codes].sum(0)

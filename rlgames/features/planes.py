@@ -11,7 +11,7 @@ from rlgames.features.features import DenseFeatures
 from rlgames.games.game import Game, PartBoard
 
 
-class Planes(DenseFeatures):
+class Planes(DenseFeatures[PartBoard]):
     """Three planes over the cells as displayed: 1 for the first player's stones, for the second's, and who moves.
 
     The third plane is +1 everywhere if the first player is to move, else -1.

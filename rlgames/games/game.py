@@ -42,6 +42,9 @@ class Board(Protocol):
     def __iter__(self) -> Iterator[int]:
         """The fields."""
 
+    def __hash__(self) -> int:
+        """Equal positions have equal hashes."""
+
 
 class PartBoard(Board, Protocol):
     """A position that consists of parts (the columns of Connect-4, the cells of tic-tac-toe).
@@ -108,7 +111,7 @@ class Rules(ABC, Generic[B]):
     board: B
 
     @abstractmethod
-    def text(self, board: P) -> str:
+    def text(self, board: B) -> str:
         """The board as text."""
 
     @abstractmethod

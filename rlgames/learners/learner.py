@@ -54,8 +54,8 @@ class Learner(ABC):
         """
 
     def agent(
-        self, engine: str, network: nn.Module, optimizer: torch.optim.Optimizer | None, features: Features | None
-    ) -> Agent | None:
+        self, engine: str, network: nn.Module, optimizer: torch.optim.Optimizer | None, features: Features[Any] | None
+    ) -> Agent[Any] | None:
         """The agent that plays and learns with ``network``; None: that of ``engine``.
 
         Raises:

@@ -92,7 +92,7 @@ class Q(Learner):
         """The agent that plays and learns with the learner's table."""
         return TableAgent(self.table, compiled=engine == "fused")
 
-    def train(self, agent: Agent, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+    def train(self, agent: Agent[Any], first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """See ``Learner``; there is no optimizer, hence no lr."""
         temperatures, alphas = self.curves(np.arange(first_game, first_game + games)).values()
         if not (np.all(alphas > 0) and np.all(alphas <= 1)):
@@ -100,7 +100,7 @@ class Q(Learner):
         args = self.game.board, temperatures, alphas, float(self.gamma), self.ends, self.self_play, rng
         return Episodes(*agent.run(play_games, *args))
 
-    def look(self, agent: Agent, games: int) -> dict[str, float | str]:
+    def look(self, agent: Agent[Any], games: int) -> dict[str, float | str]:
         """The choice of the first move after ``games`` games: its entropy in bits, and a picture."""
         moves = self.game.board.moves()
         q = agent.move_values(self.game.board)

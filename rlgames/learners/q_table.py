@@ -171,7 +171,7 @@ class CompiledTable(NamedTuple):
         return target - w
 
 
-class TableAgent(Agent):
+class TableAgent(Agent[PartBoard]):
     """Plays and learns with a Q-table, on the CPU.
 
     The functions that it runs are handed a ``CompiledTable``.

@@ -75,7 +75,7 @@ class TD(Learner):
         self.curves(np.zeros(1, np.int64))  # refuse schedules that are wrong from the start
         self.traces = Traces(gamma * lambda_, *TRACES[traces], threshold) if gamma * lambda_ else None
 
-    def train(self, agent: Agent, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+    def train(self, agent: Agent[Any], first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """See ``Learner``."""
         epsilons, lrs = self.curves(np.arange(first_game, first_game + games), lr).values()
         return Episodes(

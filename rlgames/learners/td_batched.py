@@ -60,7 +60,7 @@ class BatchedTD(Learner):
             )
         self.td, self.batch, self._device = learner, batch, device
         self.lr, self.traces, self.tactical, self.win_decay = learner.lr, traces, learner.tactical, learner.win_decay
-        self._horizon = horizon if traces else 1
+        self._horizon, self._resetting = (horizon, traces.resetting) if traces else (1, False)
         self._boards = self._start = learner.game.start_boards(batch, device)
         ages = torch.arange(self._horizon, device=device)
         decay = torch.tensor(traces.decay if traces else 0.0, dtype=dtype, device=device)
@@ -151,7 +151,7 @@ class BatchedTD(Learner):
 
     def _learn_later(self, agent: Batched, delta: Tensor, learns: Tensor, over: Tensor) -> None:
         """Put the boards into the ring, add the TD error to all slots, and let the oldest learn."""
-        slot, resetting = self._step % self._horizon, self.td.traces.resetting
+        slot, resetting = self._step % self._horizon, self._resetting
         boards, errors, opened, learn = self._pending
         for ring, field in zip(boards, self._boards, strict=True):
             ring[slot] = field

@@ -107,14 +107,14 @@ class TDLeaf(Learner):
     # ---- what the trainer asks for
 
     def agent(
-        self, engine: str, network: nn.Module, optimizer: torch.optim.Optimizer | None, features: Features | None
-    ) -> Agent:
+        self, engine: str, network: nn.Module, optimizer: torch.optim.Optimizer | None, features: Features[Any] | None
+    ) -> Agent[Any]:
         """The agent that plays and learns with ``network``; ``engine`` makes no difference: searches are compiled.
 
         Raises:
             ValueError: if the network is not a linear evaluation.
         """
-        agent: Agent = self.self_play.agent(network, optimizer, fixed=0 if self.pawn == "fixed" else -1)
+        agent: Agent[Any] = self.self_play.agent(network, optimizer, fixed=0 if self.pawn == "fixed" else -1)
         return agent
 
     def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:

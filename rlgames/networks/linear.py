@@ -1,12 +1,17 @@
 """A linear evaluation: the sum of coefficient times count over named features, squashed."""
 
 import math
+from typing import Any, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from rlgames.features.features import Terms
 from rlgames.networks.network import Network, check_dtype
+
+V = TypeVar("V", float, npt.NDArray[np.floating[Any]])
 
 
 class LinearEvaluation(Network):
@@ -24,7 +29,9 @@ class LinearEvaluation(Network):
         ValueError: for features without start values, an unknown output or dtype, or a pawn value not in (0, 1).
     """
 
-    def __init__(self, features: Terms, output: str = "tanh", pawn_value: float = 0.25, dtype: str = "float32") -> None:
+    def __init__(
+        self, features: Terms[Any], output: str = "tanh", pawn_value: float = 0.25, dtype: str = "float32"
+    ) -> None:
         super().__init__()
         if not isinstance(features, Terms):
             raise ValueError(f"network=linear cannot use {type(features).__name__}: they have no start values")
@@ -56,6 +63,6 @@ class LinearEvaluation(Network):
         """The output unit."""
         return torch.tanh(self.beta * j) if self.output == "tanh" else torch.clamp(self.beta * j, -1, 1)
 
-    def slope(self, v: float) -> float:
+    def slope(self, v: V) -> V:
         """Derivative of the output unit where its value is ``v``; for ``identity`` it ignores the clipping of V."""
-        return self.beta * (1 - v * v) if self.output == "tanh" else self.beta
+        return self.beta * (1 - v * v if self.output == "tanh" else 1 + 0 * v)

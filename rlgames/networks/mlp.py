@@ -1,6 +1,7 @@
 """A small network of dense layers over whatever the features give: an example for networks of one's own."""
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,18 +23,25 @@ class MLP(Network):
         ValueError: for other features, a width below 1 or an unknown dtype.
     """
 
-    def __init__(self, features: DenseFeatures, hidden: int = 64, dtype: str = "float32", seed: int = 0) -> None:
+    def __init__(self, features: DenseFeatures[Any], hidden: int = 64, dtype: str = "float32", seed: int = 0) -> None:
         super().__init__()
         if not isinstance(features, DenseFeatures):
-            raise ValueError(f"network=mlp reads numbers, which {type(features).__name__} does not give; use features=planes")
+            raise ValueError(
+                f"network=mlp reads numbers, which {type(features).__name__} does not give; use features=planes"
+            )
         if hidden < 1:
             raise ValueError(f"network.hidden is {hidden}; it must be at least 1")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             layers = nn.Sequential(
-                nn.Flatten(), nn.Linear(math.prod(features.shape), hidden), nn.ReLU(), nn.Linear(hidden, hidden), nn.ReLU(),
-                nn.Linear(hidden, 1), nn.Tanh(),
-            )  # fmt: skip
+                nn.Flatten(),
+                nn.Linear(math.prod(features.shape), hidden),
+                nn.ReLU(),
+                nn.Linear(hidden, hidden),
+                nn.ReLU(),
+                nn.Linear(hidden, 1),
+                nn.Tanh(),
+            )
         self.layers = layers.to(check_dtype(dtype))
 
     def forward(self, x: Tensor) -> Tensor:

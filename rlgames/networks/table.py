@@ -5,8 +5,8 @@ import inspect
 import torch
 from torch import Tensor, nn
 
-from rlgames.features.features import TableFeatures
-from rlgames.games.game import Board
+from rlgames.features.features import CompiledFeatures, TableFeatures
+from rlgames.games.game import PartBoard
 from rlgames.networks.network import Network, Split, check_dtype, check_init, slope, whole
 
 OUTPUTS = ("identity", "tanh", "sigmoid")  # compiled code identifies an output unit by its index here
@@ -79,10 +79,14 @@ class ValueNetwork(Network):
         return f if self.output == "identity" else torch.tanh(f) if self.output == "tanh" else torch.sigmoid(f)
 
     @torch.no_grad()
-    def value(self, *boards: Board) -> Tensor:
+    def value(self, *boards: PartBoard) -> Tensor:
         """Values of ``boards`` (none of them over), on the network's own scale; ``[len(boards)]``."""
-        values: Tensor = self(self.features.encode(boards).to(self.embedding.weight.device))
+        values: Tensor = self(self.indices(*boards))
         return values
+
+    def indices(self, *boards: PartBoard) -> Tensor:
+        """Active rows of ``boards`` on the device of the weights; ``[len(boards), n_features]``."""
+        return self.features.encode(boards).to(self.embedding.weight.device)
 
     def split(self) -> Split:
         """The network as agents use it; in one piece if a subclass or a hook changes how it computes."""
@@ -113,8 +117,8 @@ def split(network: nn.Module) -> Split:
     return network.split() if isinstance(network, ValueNetwork) else whole(network)
 
 
-def require_table(network: nn.Module, engine: str) -> ValueNetwork:
-    """``network``, if ``engine`` can compute it; see ``table_of``.
+def require_table(network: nn.Module, engine: str) -> tuple[ValueNetwork, CompiledFeatures]:
+    """``network`` and the compiled side of its features, if ``engine`` can compute it; see ``table_of``.
 
     Raises:
         ValueError: naming the network and the engine that can.
@@ -127,7 +131,7 @@ def require_table(network: nn.Module, engine: str) -> ValueNetwork:
         )
     if table.features.compact is None:
         raise ValueError(f"engine={engine} has no compiled form of {type(table.features).__name__}; use engine=eager")
-    return table
+    return table, table.features.compact
 
 
 def _same(method: object, function: object) -> bool:

@@ -27,7 +27,7 @@ class GreedyPlayer:
         ValueError: for a lookahead of more than one ply with an agent that does not value boards by a network.
     """
 
-    def __init__(self, agent: Agent, lookahead: int = 1) -> None:
+    def __init__(self, agent: Agent[Any], lookahead: int = 1) -> None:
         if lookahead > 1 and not agent.afterstates:
             raise ValueError(f"lookahead is {lookahead}, but that is for learner=td; leave it out here")
         self.agent, self.lookahead = agent, np.int64(lookahead)
@@ -55,7 +55,9 @@ class GreedyPlayer:
             return move
         return int(self.agent.run(greedy_move, board)[0])
 
-    def moves(self, board: Board, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def moves(
+        self, board: Board, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
         """The best move after each of ``lines`` from ``board``: ``[n, longest]``, the first ``lengths`` moves count."""
         if self.lookahead > 1:
             ends = (functools.reduce(type(board).play, line[:n], board) for line, n in zip(lines, lengths, strict=True))

@@ -33,11 +33,11 @@ class Parts(NamedTuple):
     """
 
     game: Rules[Any]
-    features: Features | None
+    features: Features[Any] | None
     network: nn.Module
     learner: Learner
     optimizer: Optimizer | None
-    agent: Agent
+    agent: Agent[Any]
 
 
 def notes(parts: Parts) -> Iterable[str]:
@@ -83,16 +83,17 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
     given = {"tuples": kept} if kept else {}  # a file may have changed since
     game = _game(cfg)
     learner = _learner(cfg, game)
-    if "network" in learner.brings:
-        features, network, optimizer = None, learner.network.to(device), None
-    else:
-        features = build(cfg, "features", game=game, **given)
-        network = _module(build(cfg, "network", features=features)).to(device)
-        optimizer = build(cfg, "optimizer", params=network.parameters())
+    brings = learner.brings
+    features = None if "features" in brings else build(cfg, "features", game=game, **given)
+    network = learner.network if "network" in brings else build(cfg, "network", features=features)
+    network = _module(network).to(device)
+    optimizer = None if "optimizer" in brings else build(cfg, "optimizer", params=network.parameters())
     if saved:
         set_state(saved, network, optimizer, learner)
     agent = learner.agent(cfg.engine, network, optimizer, features)
     if agent is None:
+        if optimizer is None:
+            raise ValueError(f"learner: {type(learner).__name__} brings its own optimizer, so it must bring its agent")
         kind = Fused if cfg.engine == "fused" else Eager
         agent = kind(network, optimizer, learner.traces, learner.tactical, features)
     return Parts(game, features, network, learner, optimizer, agent)
@@ -149,6 +150,8 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
     single = cfg.copy()
     single.update(engine="eager", device="cpu")
     parts = assemble(single, saved)
+    if parts.optimizer is None:
+        raise ValueError(f"engine=batched needs an optimizer, which {type(parts.learner).__name__} has not")
     if not isinstance(parts.learner, TD) or type(parts.learner).train is not TD.train:
         raise ValueError(f"engine=batched plays learner=td, not {type(parts.learner).__name__}; use engine=fused")
     agent = Batched(parts.network, parts.optimizer, device, cfg.batched.combine)

@@ -123,7 +123,7 @@ def own_game(game: Game[Any], greedy: GreedyPlayer, rng: np.random.Generator) ->
     return list(accumulate(moves, lambda board, move: board.play(move), initial=game.board))
 
 
-def thoughts(game: Game[Any], agent: Agent, boards: Sequence[Any]) -> Picture:
+def thoughts(game: Game[Any], agent: Agent[Any], boards: Sequence[Any]) -> Picture:
     """A game in four pictures, with the value that each move has for the agent where it still has to choose."""
     seen = [boards[k * (len(boards) - 1) // 3] for k in range(4)]
     pictures = []

@@ -22,7 +22,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch import nn
 
 from rlgames.evaluation.evaluation import Measure
-from rlgames.games.game import Board
+from rlgames.games.game import PartBoard
 from rlgames.networks.network import Network, slope
 from rlgames.networks.table import ValueNetwork, table_of
 from rlgames.optim import DivergenceError, StepSize
@@ -216,7 +216,7 @@ def rule_numbers(network: nn.Module, optimizer: torch.optim.Optimizer | None) ->
 
 
 def step_share(
-    network: nn.Module, optimizer: torch.optim.Optimizer | None, boards: Sequence[Board], delta: float = 0.1
+    network: nn.Module, optimizer: torch.optim.Optimizer | None, boards: Sequence[PartBoard], delta: float = 0.1
 ) -> dict[str, float]:
     """The share of its error that a step takes off a board: the change of the value divided by ``delta``.
 
@@ -231,8 +231,7 @@ def step_share(
     table = table_of(network)
     if not isinstance(optimizer, StepSize) or table is None:
         return {}
-    encoded = table.features.encode(boards).to(table.embedding.weight.device)
-    shares = [_share(table, optimizer, rows, delta) for rows in encoded]
+    shares = [_share(table, optimizer, rows, delta) for rows in table.indices(*boards)]
     return {"optimizer/step_share": sum(shares) / len(shares)}
 
 

@@ -73,7 +73,9 @@ class Trainer:
         OSError: if it cannot be made.
     """
 
-    def __init__(self, cfg: DictConfig, parts: Parts, evaluation: Evaluation, saved: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, cfg: DictConfig, parts: Parts, evaluation: Evaluation, saved: dict[str, Any] | None = None
+    ) -> None:
         self.cfg, self.parts, self.evaluation = cfg, parts, evaluation
         self.chunk = parts.learner.chunk
         self.log_every = max(1, cfg.eval_every // LOGS // self.chunk) * self.chunk
