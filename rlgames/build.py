@@ -173,7 +173,7 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
     """
     if not (isinstance(cfg.learner, DictConfig) and "_target_" in cfg.learner):
         raise ValueError(f"learner is {_shown(cfg.learner)}; it must be the name of a file of conf/learner")
-    known, learner = set(_parameters(cfg.learner, "learner")), _target(cfg.learner, "learner")
+    known, learner = set(_parameters(cfg.learner, "learner")), target_of(cfg.learner, "learner")
     if not hasattr(learner, "brings"):
         raise ValueError(f"learner._target_ is {cfg.learner._target_!r}, which is no learner")
     name, brings = learner.__name__, learner.brings
@@ -240,14 +240,14 @@ def _parameters(node: DictConfig, path: str = "") -> Mapping[str, inspect.Parame
     """Parameters of the constructor of ``node._target_``."""
     if "_target_" not in node:
         return {}
-    target = _target(node, path)
+    target = target_of(node, path)
     try:
         return inspect.signature(target).parameters
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}._target_ is {node['_target_']!r}, which is no class of ours: {error}") from error
 
 
-def _target(node: DictConfig, path: str) -> Any:
+def target_of(node: DictConfig, path: str) -> Any:
     """What ``node`` builds."""
     module, _, name = str(node["_target_"]).rpartition(".")
     try:

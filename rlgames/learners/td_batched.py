@@ -6,19 +6,21 @@ the sum of the TD errors since it occurred, decayed by gamma * lambda per ply. I
 later errors. A step therefore costs the same for every lambda.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from rlgames.agents.batched import Batched
 from rlgames.episodes import Episodes
 from rlgames.games.game import TensorBoards
 from rlgames.learners.learner import Learner, Numbers
-from rlgames.learners.td import TD
 from rlgames.policy import TOLERANCE
+
+if TYPE_CHECKING:
+    from rlgames.agents.batched import Batched
+    from rlgames.learners.td import TD
 
 
 class Pending(NamedTuple):
@@ -51,7 +53,7 @@ class BatchedTD(Learner):
         ValueError: for traces that are not supported here.
     """
 
-    def __init__(self, learner: TD, batch: int, device: torch.device, dtype: torch.dtype, horizon: int = 8) -> None:
+    def __init__(self, learner: "TD", batch: int, device: torch.device, dtype: torch.dtype, horizon: int = 8) -> None:
         traces = learner.traces
         if traces and (traces.replacing or traces.threshold):
             raise ValueError(
@@ -76,7 +78,7 @@ class BatchedTD(Learner):
         """Those of the learner for single games."""
         return self.td.curves(games, lr)
 
-    def train(self, agent: Batched, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+    def train(self, agent: "Batched", first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play until at least ``games`` more games are finished; see ``TD.train``.
 
         Schedules are read once, for game ``first_game``.
@@ -116,7 +118,7 @@ class BatchedTD(Learner):
         return torch.rand(2, self.batch, dtype=torch.float64, device=self._device, generator=self._generator)
 
     @torch.no_grad()
-    def step(self, agent: Batched, epsilon: float) -> None:
+    def step(self, agent: "Batched", epsilon: float) -> None:
         """Make one move in every game and learn from it.
 
         Nothing here waits for the device. ``masked_fill`` sets constants, as ``torch.where`` would copy a plain number
@@ -149,7 +151,7 @@ class BatchedTD(Learner):
         first, second = won & (player > 0), won & (player < 0)
         self._totals += torch.stack([over, over * (boards.ply + 1), learns, delta.abs().double(), first, second])
 
-    def _learn_later(self, agent: Batched, delta: Tensor, learns: Tensor, over: Tensor) -> None:
+    def _learn_later(self, agent: "Batched", delta: Tensor, learns: Tensor, over: Tensor) -> None:
         """Put the boards into the ring, add the TD error to all slots, and let the oldest learn."""
         slot, resetting = self._step % self._horizon, self._resetting
         boards, errors, opened, learn = self._pending

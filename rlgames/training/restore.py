@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 
+from rlgames.build import target_of
 from rlgames.training.assemble import Parts, assemble
 
 
@@ -73,5 +73,5 @@ def _engine(cfg: DictConfig, device: str) -> str:
     from rlgames.compiled import HAS_COMPILER
     from rlgames.optim import StepSize
 
-    batched = cfg.engine == "batched" and issubclass(get_class(cfg.optimizer._target_), StepSize)
+    batched = cfg.engine == "batched" and issubclass(target_of(cfg.optimizer, "optimizer"), StepSize)
     return "fused" if HAS_COMPILER and device == "cpu" and (batched or cfg.engine == "fused") else "eager"
