@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
 
 from rlgames.agents.agent import Agent
 from rlgames.chess.board import Board
@@ -28,8 +29,7 @@ class SearchAgent(Agent[Board]):
     The functions that it runs are handed the agent itself, which has a ``best`` move.
 
     Args:
-        network: the linear evaluation.
-        features: its terms.
+        network: a linear evaluation of chess terms.
         optimizer: over its parameters.
         searcher: makes a player of coefficients, see ``rlgames.chess.searcher.Searcher``.
         fixed: a coefficient that does not learn; -1: none.
@@ -41,14 +41,15 @@ class SearchAgent(Agent[Board]):
 
     def __init__(
         self,
-        network: LinearEvaluation,
-        features: ChessTerms,
+        network: nn.Module,
         optimizer: torch.optim.Optimizer,
         searcher: Callable[[Weights], Searcher],
         fixed: int = -1,
     ) -> None:
+        if not (isinstance(network, LinearEvaluation) and isinstance(network.features, ChessTerms)):
+            raise ValueError("learner=td_leaf learns the coefficients of a linear evaluation of chess: network=linear")
         self.network, self.optimizer = network, optimizer
-        self.features, self.fixed = features, fixed
+        self.features, self.fixed = network.features, fixed
         self._searcher: Callable[[Weights], Searcher] = searcher
         self._player: Searcher | None = None
         (self.weight,) = network.parameters()

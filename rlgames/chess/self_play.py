@@ -12,14 +12,12 @@ from torch import nn
 
 from rlgames.chess.contest import Adjudication, Engine, Record, play
 from rlgames.chess.evaluation import start_values
-from rlgames.chess.features import ChessTerms
 from rlgames.chess.openings import Openings
 from rlgames.chess.pgn import pgn
 from rlgames.chess.search_agent import SearchAgent
 from rlgames.chess.searcher import Searcher
 from rlgames.chess.uci_engine import EngineError, UciEngine
 from rlgames.interrupts import follow_parent, results
-from rlgames.networks.linear import LinearEvaluation
 
 Weights = npt.NDArray[np.float32]
 
@@ -122,9 +120,7 @@ class SelfPlay:
         Raises:
             ValueError: if it is no linear evaluation.
         """
-        if not (isinstance(network, LinearEvaluation) and isinstance(network.features, ChessTerms)):
-            raise ValueError("learner=td_leaf learns the coefficients of a linear evaluation of chess: network=linear")
-        return SearchAgent(network, network.features, optimizer, self.player, fixed)
+        return SearchAgent(network, optimizer, self.player, fixed)
 
     def player(self, coefficients: Weights) -> Searcher:
         """The agent of these games with ``coefficients``."""

@@ -41,8 +41,8 @@ class ValueNetwork(Network):
         super().__init__()
         if not isinstance(features, TableFeatures):
             raise ValueError(
-                f"network={type(self).__name__} adds up the rows of a table, which {type(features).__name__} does not "
-                "give; use features=ntuples or network=mlp"
+                f"network: {type(self).__name__} adds up the rows of a table, which {type(features).__name__} does not "
+                "give; network=linear (chess) and network=mlp read numbers"
             )
         if output not in OUTPUTS:
             raise ValueError(f"network.output is {output!r}; allowed are {', '.join(OUTPUTS)}")
