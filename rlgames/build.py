@@ -257,7 +257,7 @@ def _target(node: DictConfig, path: str) -> Any:
 
 
 _WORDS: dict[Any, str] = {
-    int: "a whole number", float: "a number", bool: "true or false", str: "a text", type(None): "null"
+    int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "null"
 }  # fmt: skip
 
 
