@@ -25,7 +25,7 @@ FACE = {  # what stays, and where it is
     "compilable": "compiled",
     "value": "compiled",
 }
-__all__ = [*FACE, "__version__"]  # noqa: PLE0604
+__all__ = [*FACE, "__version__"]
 
 
 def __getattr__(name: str) -> object:

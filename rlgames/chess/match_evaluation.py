@@ -55,7 +55,7 @@ class MatchEvaluation(Evaluation):
             raise ValueError(f"evaluation.nodes is {nodes}, depth is {depth}; one must be above 0, none below")
         if not isinstance(opponent, Engine):
             name = type(opponent).__name__
-            raise ValueError(f"opponent is {name}, which plays no chess; name opponent=untrained or opponent=uci")
+            raise ValueError(f"opponent is {name}, which does not play chess; name opponent=untrained or opponent=uci")
         self.opponent, self.openings, self.adjudication = opponent, openings, adjudication
         self.pairs, self.nodes, self.depth = games // 2, nodes, depth
         self._last: Record | None = None
@@ -64,7 +64,7 @@ class MatchEvaluation(Evaluation):
         """Play the match of ``agent``, a ``GreedyPlayer`` of a ``SearchAgent``.
 
         Raises:
-            ValueError: if no pair of games came to its end.
+            ValueError: if no pair of games was completed.
         """
         if not isinstance(agent.agent, SearchAgent):
             raise ValueError("evaluation=match is for agents that search, of learner=td_leaf; name another evaluation")
@@ -75,7 +75,7 @@ class MatchEvaluation(Evaluation):
         ]
         points = {pair.digest: pair.points for pair in played if pair.points is not None}  # equal pairs count once
         if not points:
-            raise ValueError(f"no pair of games came to its end: {played[0].errors[0]}")
+            raise ValueError(f"no pair of games was completed: {played[0].errors[0]}")
         results = [result for pair in played for result in pair.results]
         records = [record for pair in played for record in pair.records if record is not None]
         self._last = records[0]

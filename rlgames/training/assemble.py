@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from rlgames.games.game import Rules
     from rlgames.learners.learner import Learner
 
-# torch, numpy and numba are imported where they are needed: --help answers at once.
+# torch, numpy and numba are imported where needed, so that --help answers at once.
 
 
 LARGE = 1e3  # step size
 
 
 class Parts(NamedTuple):
-    """The parts of a run: the game, how the agent sees, values and learns it, and the loop in which it does.
+    """The parts of a run: the game, how the agent sees, values and learns it, and its loop.
 
-    A learner that brings its own network has neither features nor optimizer.
+    With a learner that brings its own network, features and optimizer are None.
     """
 
     game: Rules[Any]
@@ -41,7 +41,7 @@ class Parts(NamedTuple):
 
 
 def notes(parts: Parts) -> Iterable[str]:
-    """What is odd about a combination of rule, unit and learner, but not wrong."""
+    """What is unusual, but not wrong, about a combination of rule, unit and learner."""
     from rlgames.features.features import TableFeatures
     from rlgames.networks.network import Network
     from rlgames.optim import StepSize
@@ -52,14 +52,14 @@ def notes(parts: Parts) -> Iterable[str]:
         return
     rule, lr = type(optimizer).__name__, optimizer.defaults["lr"]
     if lr > LARGE:
-        yield f"optimizer.lr is {lr:g}, far above what any rule is used with"
+        yield f"optimizer.lr is {lr:g}, far above what any rule needs"
     if not isinstance(optimizer, StepSize):
         return
     if optimizer.units and isinstance(network, Network) and network.output not in optimizer.units:
         units = " or ".join(optimizer.units)
         yield f"{rule} is derived for {units} units, not {network.output}; network={optimizer.units[0]} suits it"
     if optimizer.lr_is_start and parts.learner.lr != Constant(1.0):
-        yield f"learner.lr has no effect on {rule}, whose lr is only the step size with which weights begin"
+        yield f"learner.lr has no effect on {rule}, whose lr is only the initial step size of weights"
     compact = parts.features.compact if isinstance(parts.features, TableFeatures) else None
     if compact and compact.images > 2 and any(group.get("extra_x") for group in optimizer.param_groups):
         yield (
@@ -69,7 +69,7 @@ def notes(parts: Parts) -> Iterable[str]:
 
 
 def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
-    """Build the parts that ``cfg`` describes, with the weights and the optimizer's state of the checkpoint ``saved``.
+    """Build the parts that ``cfg`` describes, with weights and optimizer state from the checkpoint ``saved``.
 
     Raises:
         ValueError: if a constructor refuses its values, or if parts do not fit each other.
@@ -80,7 +80,7 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
         return _assemble_batched(cfg, saved)
     device = torch_device(cfg.device)
     kept = saved.get("tuples") if saved else None
-    given = {"tuples": kept} if kept else {}  # a file may have changed since
+    given = {"tuples": kept} if kept else {}  # a tuple file may have changed since
     game = _game(cfg)
     learner = _learner(cfg, game)
     brings = learner.brings
@@ -141,7 +141,7 @@ def _module(network: Any) -> nn.Module:
 
 
 def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
-    """The parts of ``assemble``, whose network and optimizer stay on the CPU while it learns on the device."""
+    """The parts of ``assemble``; network and optimizer stay on the CPU while learning runs on the device."""
     from rlgames.agents.batched import Batched
     from rlgames.learners.td import TD
     from rlgames.learners.td_batched import BatchedTD
@@ -153,7 +153,7 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
     if parts.optimizer is None:
         raise ValueError(f"engine=batched needs an optimizer, which {type(parts.learner).__name__} has not")
     if not isinstance(parts.learner, TD) or type(parts.learner).train is not TD.train:
-        raise ValueError(f"engine=batched plays learner=td, not {type(parts.learner).__name__}; use engine=fused")
+        raise ValueError(f"engine=batched needs learner=td, not {type(parts.learner).__name__}; use engine=fused")
     agent = Batched(parts.network, parts.optimizer, device, cfg.batched.combine)
     agent.check_room(cfg.batch)
     learner = BatchedTD(parts.learner, cfg.batch, device, next(parts.network.parameters()).dtype, cfg.batched.horizon)
@@ -164,7 +164,7 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
 
 
 def state_of(parts: Parts) -> dict[str, Any]:
-    """What ``parts`` have learned, for checkpoints; parts that have none are None."""
+    """What ``parts`` have learned, for checkpoints; None for parts without state."""
     network, learner, optimizer = parts.network, parts.learner, parts.optimizer
     return {
         "network": network.state_dict(),
@@ -174,10 +174,10 @@ def state_of(parts: Parts) -> dict[str, Any]:
 
 
 def set_state(state: dict[str, Any], network: nn.Module, optimizer: Optimizer | None, learner: Learner) -> None:
-    """Let the parts of a player go on from what ``state_of`` returned.
+    """Restore what ``state_of`` returned.
 
     Raises:
-        DamagedError: if it does not fit them.
+        DamagedError: if it does not fit the parts.
     """
     with whole("network"):
         network.load_state_dict(state["network"])
