@@ -124,7 +124,7 @@ class SearchAgent(Agent[Board]):
     @torch.no_grad()
     def scale(self, factor: float) -> None:
         """Multiply all coefficients by ``factor``."""
-        self.weight *= factor
+        self.weight.mul_(factor)
 
     def evaluate(self, board: Board) -> float:
         """J of ``board`` in pawns from White's view."""

@@ -150,13 +150,12 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
     single = cfg.copy()
     single.update(engine="eager", device="cpu")
     parts = assemble(single, saved)
-    if parts.optimizer is None:
-        raise ValueError(f"engine=batched needs an optimizer, which {type(parts.learner).__name__} has not")
-    if not isinstance(parts.learner, TD) or type(parts.learner).train is not TD.train:
+    td, optimizer = parts.learner, parts.optimizer
+    if not isinstance(td, TD) or type(td).train is not TD.train or optimizer is None:
         raise ValueError(f"engine=batched needs learner=td, not {type(parts.learner).__name__}; use engine=fused")
-    agent = Batched(parts.network, parts.optimizer, device, cfg.batched.combine)
+    agent = Batched(parts.network, optimizer, device, cfg.batched.combine)
     agent.check_room(cfg.batch)
-    learner = BatchedTD(parts.learner, cfg.batch, device, next(parts.network.parameters()).dtype, cfg.batched.horizon)
+    learner = BatchedTD(td, cfg.batch, device, next(parts.network.parameters()).dtype, cfg.batched.horizon)
     if saved and saved.get("learner"):
         with whole("learner"):
             learner.load_state_dict(saved["learner"])

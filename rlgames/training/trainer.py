@@ -271,7 +271,7 @@ class Trainer:
         p = self.progress
         result = self._write_result("finished")
         names = [measure.name for measure in self.evaluation.measures]
-        self.dashboard.hparams(p.games, self.cfg, {name: p.rows[-1][name] for name in names})
+        self.dashboard.hparams(p.games, self.cfg, {name: p.rows[-1][name] for name in names if name in p.rows[-1]})
         row = p.rows[-1] if p.rows else {}
         unit = " %" if self.evaluation.main.percent else ""
         levels = [f"{level}{unit}: {_count(result[f'games_to_{level}'])}" for level in self.evaluation.levels]

@@ -73,7 +73,7 @@ def learner(**words):
 def gradient(agent, board, colour):
     """Of V by every coefficient, by differences."""
     w = agent.network.embedding.weight
-    v = agent.network([board])
+    v = agent.network(agent.features.encode([board]))
     (row,) = torch.autograd.grad(v, w)
     return colour * row.squeeze(1).numpy()
 
@@ -83,7 +83,7 @@ def test_the_gradient_is_that_of_autograd_and_of_differences(colour):
     agent = agent_with()
     board = game(plies=15).course.board
     before = agent.coefficients().astype(np.float64)
-    value = colour * agent.network([board]).item()
+    value = colour * agent.network(agent.features.encode([board])).item()
     expected = gradient(agent, board, colour)
     agent.learn(board, colour, value, 1.0)
     moved = (agent.weight.detach().numpy().ravel() - before)[:]
@@ -198,7 +198,7 @@ def test_tree_strap_moves_evaluations_towards_scores_and_bounds_that_they_violat
     expected, taught = agent.weight.detach().numpy().ravel().copy(), 0
     for row, player, _, bound, score, quiet in zip(*tree, strict=True):
         board = Board(*map(int, row))
-        delta = np.tanh(BETA * score) - player * agent.network([board]).item()
+        delta = np.tanh(BETA * score) - player * agent.network(agent.features.encode([board])).item()
         if quiet and (bound == EXACT or (bound == LOWER and delta > 0) or (bound == UPPER and delta < 0)):
             expected += 0.1 * delta * gradient(agent, board, player)
             taught += 1
