@@ -1,13 +1,15 @@
 """Players by name: random, minimax, perfect, or the trained agent of a run folder or checkpoint."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
-from rlgames.build import build, did_you_mean
+from rlgames.build import CONF, did_you_mean
 from rlgames.console.extras import EXTRAS
 from rlgames.training.restore import Restored, restore
 
@@ -22,25 +24,35 @@ def newest_run(game: str | None = None) -> Path:
     """The run folder under runs/ with the newest checkpoint.
 
     Args:
-        game: only runs of this game; None: of any.
+        game: only runs of this game, a file of conf/game or the path of a class; None: of any.
 
     Raises:
         ValueError: if there is none.
     """
+    target = None if game is None else _target_of(CONF / "game" / f"{game}.yaml") or game
     files = sorted(Path("runs").glob("**/checkpoints/*.pt"), key=lambda file: file.stat().st_mtime, reverse=True)
     for file in files:
-        if game is None or _game_of(file.parents[1]) == game:
+        if target is None or _target_of(file.parents[1] / "config.yaml") == target:
             return file.parents[1]
-    train = f"python -m rlgames.train{f' game={game}' if game else ''}"
-    raise ValueError(f"there is no checkpoint{f' of {game}' if game else ''} under runs/; train one: {train}")
+    word = "" if game is None else f" game._target_={game}" if game == target else f" game={game}"
+    raise ValueError(
+        f"there is no checkpoint{f' of {game}' if game else ''} under runs/; train one: python -m rlgames.train{word}"
+    )
 
 
-def _game_of(folder: Path) -> str:
-    """The game that the run in ``folder`` learns; empty if unknown."""
+def _target_of(file: Path) -> str | None:
+    """The class of the game that a configuration names; it is not imported. None if there is none."""
     try:
-        return str(get_class(OmegaConf.load(folder / "config.yaml").game._target_).name)  # type: ignore[attr-defined]
-    except (OSError, AttributeError, ImportError, ValueError):  # not our run, or a game that is not installed here
-        return ""
+        cfg: Any = OmegaConf.to_container(OmegaConf.load(file))
+        return str(cfg.get("game", cfg)["_target_"])
+    except (OSError, UnicodeError, YAMLError, OmegaConfBaseException, AttributeError, KeyError, TypeError):
+        return None
+
+
+def _name_of(game: DictConfig) -> str:
+    """The name of its file in conf/game, or else the path of its class."""
+    files = (CONF / "game").glob("*.yaml")
+    return next((file.stem for file in files if _target_of(file) == game._target_), str(game._target_))
 
 
 def chosen_run(cfg: DictConfig) -> str:
@@ -51,7 +63,7 @@ def chosen_run(cfg: DictConfig) -> str:
     """
     if cfg.checkpoint is not None:
         return str(cfg.checkpoint)
-    return str(newest_run(build(cfg, "game").name if cfg.get("game") else None))
+    return str(newest_run(_name_of(cfg.game) if cfg.get("game") else None))
 
 
 def player_named(name: str, game: Any, depth: int = 8) -> Any:
@@ -101,6 +113,7 @@ def seats(
     device: str = "cpu",
     nodes: int = 2000,
     lookahead: int | None = None,
+    trust: Iterable[str] = (),
 ) -> tuple[Any, list[Seat]]:
     """The game that the players ``names`` play, and the players.
 
@@ -112,12 +125,13 @@ def seats(
         device: of agents.
         nodes: search nodes of chess agents, per move.
         lookahead: plies that agents of other games look ahead; see ``restore``.
+        trust: modules from outside the package whose classes agents may name; see ``restore``.
 
     Raises:
         ValueError: for unknown players, agents of different games, or if nothing determines the game.
     """
     trained = [name for name in names if name not in (*NAMES, START)]
-    agents = {name: restore(_existing(name), engine, device, lookahead) for name in trained}
+    agents = {name: restore(_existing(name), engine, device, lookahead, trust) for name in trained}
     games = {agent.parts.game.name: agent.parts.game for agent in agents.values()}
     if game is not None:
         games[game.name] = game
