@@ -45,7 +45,9 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
         cfg.evaluation = saved_cfg.evaluation
         if "opponent" not in named:
             cfg.opponent = saved_cfg.opponent
-        check_outside(OmegaConf.to_container(OmegaConf.masked_copy(cfg, ["evaluation", "opponent"])), named, choose=True)
+        check_outside(
+            OmegaConf.to_container(OmegaConf.masked_copy(cfg, ["evaluation", "opponent"])), named, choose=True
+        )
     evaluation = build_evaluation(cfg, parts)
     scores = evaluation.scores(restored.greedy(), np.random.default_rng(cfg.seed))
     figures = {"games": saved["games"], **evaluation.flat(scores)}

@@ -10,14 +10,12 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from rlgames.build import CONF, did_you_mean
-from rlgames.console.extras import EXTRAS
 from rlgames.training.restore import Restored, restore
 
 # torch, numpy and numba are imported only where they are needed, so --help answers at once.
 
 NAMES = ("random", "minimax", "perfect")
 START = "start"  # in chess: the engine before learning
-PERFECT_CELLS = 9  # up to this many cells, a minimax search to the end is fast, and perfect
 
 
 def newest_run(game: str | None = None) -> Path:
@@ -66,13 +64,19 @@ def chosen_run(cfg: DictConfig) -> str:
     return str(newest_run(_name_of(cfg.game) if cfg.get("game") else None))
 
 
-def player_named(name: str, game: Any, depth: int = 8) -> Any:
+def player_named(name: str, game: Any, depth: int = 8, key: str = "") -> Any:
     """The player called ``name``: random, minimax (which looks ``depth`` plies ahead) or perfect.
+
+    Args:
+        name: of the player.
+        game: the game.
+        depth: of minimax.
+        key: what the program writes before a player, such as "against=".
 
     Raises:
         ValueError: if there is no such player, or no perfect player of ``game``.
     """
-    from rlgames.players import Minimax, Perfect, RandomPlayer
+    from rlgames.players import Minimax, RandomPlayer, perfect_of
 
     if name == "random":
         return RandomPlayer(game)
@@ -82,13 +86,10 @@ def player_named(name: str, game: Any, depth: int = 8) -> Any:
         raise ValueError(
             f"{name!r} is not a player{did_you_mean(name, NAMES)}; players are {', '.join(NAMES)}, and run folders"
         )
-    if game.n_cells <= PERFECT_CELLS:
-        return Minimax(game, game.n_cells)
     try:
-        return Perfect(game)
-    except ImportError as error:
-        install = f"python -m pip install {EXTRAS['solver'][1][0]}"
-        raise ValueError(f"perfect play of {game.name} needs the library bitbully: {install}") from error
+        return perfect_of(game)
+    except ValueError as error:
+        raise ValueError(f"{error}; or use {key}minimax") from error
 
 
 class Seat(NamedTuple):
@@ -114,6 +115,7 @@ def seats(
     nodes: int = 2000,
     lookahead: int | None = None,
     trust: Iterable[str] = (),
+    key: str = "",
 ) -> tuple[Any, list[Seat]]:
     """The game that the players ``names`` play, and the players.
 
@@ -125,7 +127,8 @@ def seats(
         device: of agents.
         nodes: search nodes of chess agents, per move.
         lookahead: plies that agents of other games look ahead; see ``restore``.
-        trust: modules from outside the package whose classes agents may name; see ``restore``.
+        trust: modules outside the package whose classes agents may name; see ``restore``.
+        key: see ``player_named``.
 
     Raises:
         ValueError: for unknown players, agents of different games, or if nothing determines the game.
@@ -147,7 +150,7 @@ def seats(
         if name in agents:
             found.append(Seat(name, agents[name].description, agents[name].greedy()))
         else:
-            one = player_named(name, game, depth)
+            one = player_named(name, game, depth, key)
             found.append(Seat(name, f"{one.depth} plies" if name == "minimax" else "", one))
     return game, found
 

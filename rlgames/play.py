@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from rlgames.build import CONF, ready
 from rlgames.console import cli
 from rlgames.console.terminal import ask, colours, picture
-from rlgames.lineup import chosen_run, player_named, seats
+from rlgames.lineup import chosen_run, seats
 from rlgames.training.restore import restore
 from rlgames.training.trust import trusted
 
@@ -211,8 +211,10 @@ class Desk:
 
 def perfect_hint(game: Any, board: Any) -> str:
     """Which moves win, draw and lose by perfect play; or why that cannot be said."""
+    from rlgames.players import perfect_of
+
     try:
-        solver = player_named("perfect", game)
+        solver = perfect_of(game)
     except ValueError as error:
         return str(error)
     results: dict[str, list[str]] = {"win": [], "draw": [], "lose": []}
@@ -280,6 +282,7 @@ def play(cfg: DictConfig) -> None:
             cfg.device,
             lookahead=cfg.lookahead,
             trust=trusted(cfg),
+            key="against=",
         )
         check_board(game, path)
         print(f"{game.name}: {one.name} ({one.description}) against {other.name}")

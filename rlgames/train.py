@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from rlgames.build import CONF, ready
 from rlgames.console import cli
 
-# torch, numpy and numba are imported where they are needed: --help answers at once.
+# torch, numpy and numba are imported where needed, so that --help answers at once.
 
 
 def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:

@@ -44,12 +44,12 @@ BAD = {
     "nonsense.lr=1": ["nonsense.lr does not exist"],
     "optimizer=sgd,tcl": ["Ambiguous value", "--multirun"],
     "+experiment=unknown": ["experiment='unknown' does not exist"],
-    "experiment=tictactoe_q": ["added with a plus: +experiment=tictactoe_q"],
+    "experiment=tictactoe_q": ["needs a plus: +experiment=tictactoe_q"],
     "+foo=3": ["foo does not exist", "eval_every"],
-    "+game=tictactoe": ["needs no plus: game=tictactoe"],
-    "~optimizer": ["no part can be taken away"],
+    "+game=tictactoe": ["takes no plus: game=tictactoe"],
+    "~optimizer": ["parts cannot be removed"],
     "game=null": ["game is null; allowed are chess, connect4, tictactoe"],
-    "games": ["'games' is no word=value; write games=VALUE"],
+    "games": ["'games' is not word=value; write games=VALUE"],
     "--games=3": ["without dashes: games=3"],
     "--multrun": ["did you mean --multirun?"],
     "optimizer=idbd=3": ["optimizer=idbd=3 cannot be read", "quotes"],
@@ -296,6 +296,6 @@ def test_sigterm_ends_with_143_and_a_checkpoint(tmp_path):
     assert b"\x1b" not in first + rest
     assert b"Traceback" not in rest
     assert rest.splitlines()[-1].startswith(b"stopped by SIGTERM after ")
-    assert rest.endswith(b" of 100,000 games; go on: python -m rlgames.train resume=run\n")
+    assert rest.endswith(b" of 100,000 games; resume: python -m rlgames.train resume=run\n")
     assert list((tmp_path / "run" / "checkpoints").glob("games_*.pt"))
     assert os.path.exists(tmp_path / "run" / "result.json")
