@@ -5,12 +5,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
+from omegaconf import DictConfig
 
 from rlgames.build import CONF, did_you_mean
 from rlgames.training.restore import Restored, restore
+from rlgames.training.trust import read_config
 
 # torch, numpy and numba are imported only where they are needed, so --help answers at once.
 
@@ -41,9 +40,9 @@ def newest_run(game: str | None = None) -> Path:
 def _target_of(file: Path) -> str | None:
     """The class of the game that a configuration names; it is not imported. None if there is none."""
     try:
-        cfg: Any = OmegaConf.to_container(OmegaConf.load(file))
-        return str(cfg.get("game", cfg)["_target_"])
-    except (OSError, UnicodeError, YAMLError, OmegaConfBaseException, AttributeError, KeyError, TypeError):
+        config = read_config(file)
+        return str(config.get("game", config)["_target_"])
+    except (OSError, ValueError, KeyError, TypeError):
         return None
 
 

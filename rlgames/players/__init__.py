@@ -7,6 +7,13 @@ from rlgames.players.player import Player, Solution
 from rlgames.players.random_player import RandomPlayer
 
 __all__ = [
-    *("GreedyPlayer", "Minimax", "Perfect", "Player", "RandomPlayer", "Solution"),
-    *("perfect_of", "perfect_or_minimax", "perfect_player"),
+    "GreedyPlayer",
+    "Minimax",
+    "Perfect",
+    "Player",
+    "RandomPlayer",
+    "Solution",
+    "perfect_of",
+    "perfect_or_minimax",
+    "perfect_player",
 ]

@@ -25,13 +25,11 @@ from typing import Any, TypeVar
 
 import torch
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
 from rlgames.build import did_you_mean
 from rlgames.training import records
 from rlgames.training.files import DamagedError, atomic, owned
-from rlgames.training.trust import check_outside, check_saved, trusted
+from rlgames.training.trust import check_outside, check_saved, read_config, trusted
 
 T = TypeVar("T")
 
@@ -208,10 +206,9 @@ def unbegun(cfg: DictConfig, words: list[str]) -> DictConfig | None:
         return None
     print(f"note: {records.shown(folder)} was stopped before its first checkpoint and starts over")
     file = folder / "config.yaml"
-    try:
-        saved = OmegaConf.to_container(OmegaConf.load(file))
-    except (YAMLError, UnicodeError, OmegaConfBaseException) as error:
-        raise ValueError(f"{file} is damaged; start over in another folder") from error
+    saved = read_config(file)
+    if missing := [part for part in PARTS if part not in saved]:
+        raise ValueError(f"{file} is damaged: it lacks {', '.join(missing)}; start over in another folder")
     _check_saved(file, saved, trusted(cfg))
     config = resumed(cfg, {"config": saved, "games": 0}, words)
     config.resume = None

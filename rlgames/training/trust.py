@@ -14,6 +14,7 @@ import functools
 import inspect
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -42,6 +43,24 @@ def trusted(cfg: DictConfig) -> frozenset[str]:
     named = [target for _, target in _targets(OmegaConf.to_container(cfg, throw_on_missing=False))]
     own = {top for top in (str(target).partition(".")[0] for target in named) if not built_in(top)}
     return frozenset((*trusted_modules(cfg.get("trust")), *map(str, named), *own))
+
+
+def read_config(file: Path) -> dict[str, Any]:
+    """The configuration in a yaml file, plain and as it stands: nothing in it is resolved.
+
+    Raises:
+        ValueError: if there is none in it.
+        OSError: if it cannot be read.
+    """
+    try:
+        config: Any = OmegaConf.to_container(OmegaConf.load(file))
+    except OSError:
+        raise
+    except Exception as error:  # yaml and OmegaConf raise many kinds
+        raise ValueError(f"{file} is damaged") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"{file} holds no configuration")
+    return config
 
 
 def check_saved(config: Any, trust: str | Iterable[str] = ()) -> None:

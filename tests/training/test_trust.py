@@ -19,7 +19,7 @@ from rlgames.train import train
 from rlgames.training.restore import restore
 from rlgames.training.trust import check_outside, check_saved, outside, trusted, without_outside
 from rlgames.uci import load_thinker
-from tests.support import QUICK, load
+from tests.support import load
 
 MODULE = """
 import os
@@ -180,7 +180,7 @@ def test_nothing_trusted_is_imported_beside_a_trick(mine):
     config = edited(
         edited(config_of("game=tictactoe"), "game._target_", "trickster.Mine"), "network._target_", "os.system"
     )
-    with pytest.raises(ValueError, match="os.system"):
+    with pytest.raises(ValueError, match=r"os.system"):
         check_saved(config, "trickster")
     assert not (mine / "imported").exists()
 
@@ -194,7 +194,7 @@ def test_what_the_words_name_is_trusted():
 
 @pytest.mark.parametrize("word", ["os", "torch", "rlgames", "a.b", "1", "{a: 1}", "[a,os]", "''", "true"])
 def test_what_cannot_be_trusted(word):
-    with pytest.raises(ValueError, match="trust is .*; it must be the name of a module of your own"):
+    with pytest.raises(ValueError, match=r"trust is .*; it must be the name of a module of your own"):
         ready(load(f"trust={word}"))
 
 
@@ -335,9 +335,9 @@ def test_a_file_of_tuples_is_not_read(doctored, quick, tmp_path):
     run = doctored(str(tmp_path / "secret.txt"), "features.tuples")
     for file in (run / "checkpoints").iterdir():
         torch.save({**torch.load(file, weights_only=True), "tuples": None}, file)
-    with pytest.raises(ValueError, match="add features.tuples="):
+    with pytest.raises(ValueError, match=r"add features.tuples="):
         quick("resume=run", "games=6", run_dir=None)
-    with pytest.raises(ValueError) as refusal:
+    with pytest.raises(ValueError, match="damaged") as refusal:
         restore(run)
     assert "secret" not in str(refusal.value)
 
