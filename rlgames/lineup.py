@@ -88,7 +88,7 @@ def player_named(name: str, game: Any, depth: int = 8, key: str = "") -> Any:
     try:
         return perfect_of(game)
     except ValueError as error:
-        raise ValueError(f"{error}; or use {key}minimax") from error
+        raise ValueError(f"{error}; use {key}minimax instead") from error
 
 
 class Seat(NamedTuple):

@@ -109,9 +109,7 @@ def perfect_of(game: Any, cache: str | None = None) -> Perfect | Minimax:
     try:
         return Perfect(game, cache=cache)
     except ImportError as error:
-        raise ValueError(
-            "perfect play of connect4 needs the library bitbully: python -m pip install bitbully"
-        ) from error
+        raise ValueError("perfect play of connect4 needs bitbully (python -m pip install bitbully)") from error
 
 
 def perfect_player(game: Any, cache: str | None = None) -> Perfect | Minimax:
@@ -123,7 +121,8 @@ def perfect_player(game: Any, cache: str | None = None) -> Perfect | Minimax:
     try:
         return perfect_of(game, cache)
     except ValueError as error:
-        raise ValueError(f"{error}; or use opponent=minimax") from error
+        instead = "minimax" if isinstance(game, Game) else "untrained"
+        raise ValueError(f"opponent=perfect: {error}; use opponent={instead} instead") from error
 
 
 def perfect_or_minimax(game: Any, cache: str | None = None, depth: int = 8) -> Perfect | Minimax:
