@@ -93,9 +93,9 @@ class Adjudication:
 
     Args:
         max_plies: a game of this length is a draw.
-        resign: a side wins that both engines see ahead by this much (0: nobody resigns)
+        resign: a side wins if both engines see it ahead by this much (0: nobody resigns)
         resign_moves: in this many consecutive moves of each.
-        draw: a game is drawn that both see within this distance of 0
+        draw: a game is drawn if both see a score within this distance of 0
         draw_moves: in this many consecutive moves of each (0: no agreed draws)
         draw_from: first move at which this counts.
 

@@ -33,7 +33,7 @@ class ChessTerms:
             raise ValueError(f"features=chess do not fit {game.name}")
 
     def features(self, board: Any) -> tuple[npt.NDArray[np.int32], Floats]:
-        """Indices, ascending, and counts of the coefficients that count on ``board``, from White's view."""
+        """Indices, ascending, and counts of the coefficients that apply on ``board``, from White's view."""
         return features(board)
 
     def evaluate(self, coefficients: Floats, board: Any) -> float:

@@ -10,7 +10,7 @@ from rlgames.chess.search import Limits, Result, Search
 
 
 class Searcher:
-    """Searches every move to the same number of nodes, depth or time.
+    """Spends the same nodes, depth or time on every move.
 
     Args:
         coefficients: of the evaluation, ``[SIZE]`` in pawns.

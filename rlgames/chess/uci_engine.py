@@ -60,7 +60,7 @@ class UciEngine:
             raise ValueError(f"there is no engine {words[0]}, or it cannot be run")
         self._chess, self._errors = chess, (engine.EngineError, TimeoutError)
         self._words, self._options, self._timeout = words, dict(options or {}), timeout + (seconds or 0)
-        # the timeout ends even an engine that hangs
+        # a time limit ends even an engine that hangs
         self._limit = engine.Limit(depth=depth, nodes=nodes, time=timeout if seconds is None else seconds)
         self._engine = self._open()
         self.name = str(self._engine.id.get("name", words[0]))

@@ -154,7 +154,7 @@ def check_words(words: list[str], config: str) -> list[str]:
 def _check_word(word: str, config: str) -> None:
     key, equals, value = word.lstrip("+").partition("=")
     if word.startswith("~"):
-        raise ValueError(f"{word}: parts cannot be removed; {word[1:]}=NAME replaces one")
+        raise ValueError(f"{word}: parts cannot be removed; {word[1:]}=NAME replaces it")
     if not equals:
         raise ValueError(f"{word!r} is not word=value; write {key}=VALUE, or --help for all words")
     names = groups(config)

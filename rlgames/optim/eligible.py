@@ -1,4 +1,4 @@
-"""Which weights of a tensor take part in a step, and what each is told."""
+"""Which weights of a tensor take part in a step, and what each is given."""
 
 from typing import Any, NamedTuple
 

@@ -83,7 +83,7 @@ class IDBDnl(IDBD):
     β ← β + θ δ e h,   α = exp(β),   w ← w + α δ e,   h ← h [1 - α V (1 - V) e x]⁺ + α δ e
 
     e is (the trace of) x: the slope V (1 - V) of the unit cancels except in the decay of h. As a plain torch optimizer:
-    ``grad`` is the gradient of the sum before the unit, and ``step(delta, slope)`` is told V (1 - V).
+    ``grad`` is the gradient of the sum before the unit, and ``step(delta, slope)`` takes V (1 - V).
 
     Args:
         params: parameters or groups of them.

@@ -34,7 +34,7 @@ def update(p: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -
 
 @compilable
 def transition(memory: Any, j: int, delta: Any, slope: Any, total: Any) -> Transition:
-    """What lane ``j`` is told."""
+    """What lane ``j`` is given."""
     x_next = entry(memory.x_next, j, delta * 0)
     return Transition(delta, slope, memory.x[j], memory.e[j], x_next, memory.decay, total)
 

@@ -22,7 +22,7 @@ class SMD(StepSize):
     α ← α max(1/2, 1 + θ δ e h),   w ← w + α δ e,   h ← μ h - μ α V (1 - V) e Σ h x + α δ e
 
     e is (the trace of) x without the slope of the unit. Where e is 0, nothing changes, not even h for μ < 1. As a plain
-    torch optimizer: ``grad`` is the gradient of the sum before the unit, and ``step(delta, slope)`` is told V (1 - V).
+    torch optimizer: ``grad`` is the gradient of the sum before the unit, and ``step(delta, slope)`` takes V (1 - V).
 
     Args:
         params: parameters or groups of them.

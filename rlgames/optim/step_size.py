@@ -50,7 +50,7 @@ def _no_total(p: Any, w: Any, s: Any, t: Transition) -> Any:
 
 
 class StepSize(Optimizer):
-    """A torch optimizer that is told the TD error: ``optimizer.step(delta)``, with the value's gradient in ``grad``.
+    """A torch optimizer that takes the TD error: ``optimizer.step(delta)``, with the value's gradient in ``grad``.
 
     Sparse gradients (``nn.EmbeddingBag(sparse=True)``) update only the active rows; dense gradients update every entry.
     An index that occurs several times in a sparse gradient is one weight, with the sum as its gradient. Values that

@@ -1,10 +1,10 @@
-"""What a rule is told in one step of learning."""
+"""What a rule is given in one step of learning."""
 
 from typing import Any, NamedTuple
 
 
 class Transition(NamedTuple):
-    """What a weight is told in one step of learning.
+    """What a weight is given in one step of learning.
 
     Attributes:
         delta: TD error.

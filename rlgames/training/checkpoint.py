@@ -9,9 +9,8 @@
     network         state_dict of the network
     average         with average_from: state_dict of a network with the mean weights, and the sample count; else None
     optimizer       state_dict of the optimizer
-    learner         state of the learner, None if it has none
     rng             state of the random generator of the training games
-    learner         with engine=batched: the games under way and their random stream, else None
+    learner         state of the learner (engine=batched: games under way and their random stream); None if it has none
     progress        the trainer's counters, including the rows of progress.csv
 """
 

@@ -212,7 +212,7 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
 
 @compilable
 def may_pass(s: Any, b: Board, check: bool, depth: int, ply: int, width: int) -> bool:
-    """Whether to try a null move: the position may be good enough even so; not where zugzwang is likely."""
+    """Whether to try if the position is good enough even after a null move; not where zugzwang is likely."""
     own, _ = sides(b)
     quiet = not check and width == 1 and s.passed[ply - 1] == 0
     return s.selective != 0 and depth >= 3 and ply > 0 and quiet and own & ~(b.pawns | b.kings) != 0
