@@ -1,5 +1,6 @@
 """From a checkpoint to the agent saved in it."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -7,6 +8,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from rlgames.build import target_of
 from rlgames.training.assemble import Parts, assemble
+from rlgames.training.trust import without_outside
 
 
 class Restored(NamedTuple):
@@ -42,7 +44,13 @@ class Restored(NamedTuple):
         return f"{type(optimizer or self.parts.learner).__name__}, {self.saved['games']:,} games"
 
 
-def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lookahead: int | None = None) -> Restored:
+def restore(
+    path: str | Path,
+    engine: str | None = None,
+    device: str = "cpu",
+    lookahead: int | None = None,
+    trust: str | Iterable[str] = (),
+) -> Restored:
     """Read the agent of a run folder or checkpoint, with its mean weights if it kept them.
 
     Args:
@@ -50,6 +58,7 @@ def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lo
         engine: fused or eager; None: that of the agent which evaluated the run, if it works here.
         device: of its weights.
         lookahead: plies it looks ahead; None: as in the evaluations of its training.
+        trust: modules outside the package whose classes may be built; see ``rlgames.training.trust``.
 
     Raises:
         ValueError: if it cannot be read or built.
@@ -57,6 +66,8 @@ def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lo
     from rlgames.training import checkpoint
 
     def use(saved: dict[str, Any]) -> Restored:
+        for part in ("learner", "features"):  # it plays and does not train: no book, no engine
+            without_outside(saved["config"].get(part))
         cfg = OmegaConf.create(saved["config"])
         plies = lookahead or cfg.get("lookahead") or 1
         cfg.update(engine=engine or _engine(cfg, device), device=device, lookahead=plies)
@@ -65,7 +76,7 @@ def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lo
             saved["network"] = average["network"]
         return Restored(str(path), saved, cfg, assemble(cfg, saved))
 
-    return checkpoint.load(path, use)
+    return checkpoint.load(path, use, trust)
 
 
 def _engine(cfg: DictConfig, device: str) -> str:
@@ -73,5 +84,5 @@ def _engine(cfg: DictConfig, device: str) -> str:
     from rlgames.compiled import HAS_COMPILER
     from rlgames.optim import StepSize
 
-    batched = cfg.engine == "batched" and issubclass(target_of(cfg.optimizer, "optimizer"), StepSize)
+    batched = cfg.engine == "batched" and issubclass(target_of(cfg.optimizer._target_, "optimizer"), StepSize)
     return "fused" if HAS_COMPILER and device == "cpu" and (batched or cfg.engine == "fused") else "eager"
