@@ -223,17 +223,28 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
         if part in brings:
             raise ValueError(f"{word} has no effect here: {name} brings its own {part}; leave this word out")
     named = {key.lstrip("+"): value.strip("'\"") for key, _, value in (word.partition("=") for word in words)}
-    for key in (set(OmegaConf.load(CONF / "learner" / "td.yaml")) - known) & set(cfg.learner):
-        if key != "_target_" and f"learner.{key}" not in named:
-            with open_dict(cfg.learner):
-                del cfg.learner[key]
+    _drop(cfg, "learner", set(OmegaConf.load(CONF / "learner" / "td.yaml")) - known, named)
     if "network" in named and "network.output" not in named:  # a rule's yaml may have set another unit
-        cfg.network.output = OmegaConf.load(CONF / "network" / f"{named['network']}.yaml").output
+        own = OmegaConf.load(CONF / "network" / f"{named['network']}.yaml")
+        _drop(cfg, "network", {"output"} - set(own), named)
+        if "output" in own:
+            cfg.network.output = own.output
+    for part in ("game", "features", "network"):  # another class does not take all that the yaml of the first one gives
+        if f"{part}._target_" in named and cfg[part] is not None:
+            _drop(cfg, part, set(cfg[part]) - set(_parameters(cfg[part], part)), named)
     for part in ("features", "network", "optimizer"):
         if part in brings:
             cfg[part] = None
         elif cfg[part] is None:
             raise ValueError(f"{part} is null, but {name} needs one")
+
+
+def _drop(cfg: DictConfig, part: str, keys: Iterable[Any], named: Mapping[str, str]) -> None:
+    """Take ``keys`` out of ``part`` that no word ``named``."""
+    for key in set(keys) & set(cfg[part]):
+        if key != "_target_" and f"{part}.{key}" not in named:
+            with open_dict(cfg[part]):
+                del cfg[part][key]
 
 
 def torch_device(name: str) -> Any:
