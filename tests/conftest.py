@@ -1,8 +1,11 @@
 import copy
 import functools
+import os
+import re
 import signal
 
 import pytest
+import torch
 
 import rlgames.build
 from rlgames.build import load
@@ -12,14 +15,27 @@ from tests.support import PROJECT, QUICK
 if hasattr(signal, "SIGHUP"):  # nohup has it ignored, and the tests send it
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
+# There is a test process on every core already: threads of torch would wait for each other, three times as long.
+torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of the processes that tests start
+
 
 @functools.cache
 def _composed(config, words, hydra, compose=rlgames.build.compose):
     return compose(config, list(words), hydra)
 
 
-# Composing takes Hydra 0.15 s, and many tests ask for the same words.
-rlgames.build.compose = lambda config, words, hydra: copy.deepcopy(_composed(config, tuple(words), hydra))
+def compose(config, words, hydra):
+    """Composing takes Hydra 0.15 s, and many tests ask for the same words, but for the folder of the run."""
+    folder = next((word for word in words if re.fullmatch(r"run_dir=(run|/[\w/.-]+)", word)), None)
+    if config != "train" or hydra or not folder:
+        return copy.deepcopy(_composed(config, tuple(words), hydra))
+    cfg = compose(config, [word for word in words if word != folder], hydra)
+    cfg.run_dir = folder.removeprefix("run_dir=")
+    return cfg
+
+
+rlgames.build.compose = compose
 
 
 SHARED_CODE = {
@@ -29,6 +45,7 @@ SHARED_CODE = {
     **dict.fromkeys(("agents/test_averaging", "training/test_checkpoint", "search", "test_train"), "small runs"),
     **dict.fromkeys(("games/test_connect4", "games/test_games"), "random games"),
     **dict.fromkeys(("compiled", "learners/test_td"), "fused tcl_exp"),
+    "test_start": "start",
 }
 
 

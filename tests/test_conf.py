@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 from rlgames.build import CONF, build, check, load, settle
 from rlgames.train import train
 from rlgames.training.assemble import assemble
+from tests.support import few
 
 FILES = {
     group.name: sorted(file.stem for file in group.glob("*.yaml")) for group in sorted(CONF.iterdir()) if group.is_dir()
@@ -80,8 +81,17 @@ def new_kind(cfg):
     return new
 
 
-@pytest.mark.parametrize(("group", "name"), ALL, ids=["-".join(pair) for pair in ALL])
-def test_every_file_composes_builds_and_runs(group, name, tmp_path, monkeypatch):
+RUN = [
+    ("game", "connect4"),
+    ("optimizer", "adam"),
+    ("learner", "q"),
+    ("opponent", "minimax"),
+    ("evaluation", "published"),
+]
+
+
+@pytest.mark.parametrize(("group", "name"), few(ALL, *RUN), ids=["-".join(pair) for pair in ALL])
+def test_every_file_builds_and_runs(group, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RLGAMES_CACHE", str(tmp_path / "solved"))
     if name == "uci" and not Path(STOCKFISH).exists():
@@ -96,7 +106,7 @@ def test_every_file_composes_builds_and_runs(group, name, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(("group", "name"), ALL, ids=["-".join(pair) for pair in ALL])
-def test_keys_are_the_parameters_of_the_constructor(group, name):
+def test_every_file_composes_and_its_keys_are_the_parameters_of_the_constructor(group, name):
     cfg = load(*words_for(group, name))
     check(cfg)
     for key in FILES if group == "experiment" else [group]:

@@ -121,6 +121,7 @@ def _word(key: str, path: str) -> str:
     return f"{key}={path}" if re.fullmatch(r"[\w./:-]+", path) else shlex.quote(f'{key}="{path}"')
 
 
+@functools.cache  # of the files that this process runs from
 def versions() -> dict[str, str | None]:
     """Versions of Python, the packages that matter (None: not installed) and the git commit of a checkout."""
     found: dict[str, str | None] = {"python": platform.python_version()}
@@ -132,7 +133,6 @@ def versions() -> dict[str, str | None]:
     return {**found, "commit": _commit()}
 
 
-@functools.cache  # the files that this process runs from
 def _commit() -> str | None:
     """Commit of the checkout this package runs from, marked if files were changed since; None for an installed one."""
     root = Path(__file__).resolve().parents[2]

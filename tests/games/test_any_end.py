@@ -47,8 +47,8 @@ def agent_of(game, engine=Eager, rule=TDL, **words):
     return engine(network, rule(network.parameters(), lr=0.05), **words)
 
 
-def boards(game, count=40):
-    return random_boards(game, count, range(9), np.random.default_rng(0))
+def boards(game, count=40, plies=range(9)):
+    return random_boards(game, count, plies, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("game", ALL, ids=names)
@@ -60,10 +60,11 @@ def test_minimax_is_right(game):
         assert set(solution.moves) <= right_moves(board), str(board)
 
 
+@pytest.mark.parametrize("plies", [range(3, 9), pytest.param(range(3), marks=pytest.mark.thorough)], ids=str)
 @pytest.mark.parametrize("game", ALL, ids=names)
-def test_a_search_to_the_end_is_right(game):
+def test_a_search_to_the_end_is_right(game, plies):
     agent = agent_of(game)
-    for board in boards(game):
+    for board in boards(game, 20, plies):
         move, _ = lookahead_move(agent, board, 9, flag())
         assert move in right_moves(board), str(board)
         values = lookahead_values(agent, board, 9, flag())
