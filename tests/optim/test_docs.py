@@ -55,6 +55,7 @@ def test_temporal_differences_learn_the_discounted_end():
     assert values == pytest.approx([0.9**k for k in (5, 4, 3, 2, 1, 0)], abs=0.02)
 
 
+@pytest.mark.thorough
 def test_two_heads_learn_two_tasks():
     names = run("Two heads")
     hidden = torch.tanh(names["trunk"](torch.tensor([0.25, 0.5])))
