@@ -51,7 +51,7 @@ def test_evaluation_and_play_take_the_mean(quick, monkeypatch, engine):
 
 @pytest.mark.parametrize("engine", few(["eager", "fused"]))
 def test_a_resumed_run_is_the_uninterrupted_one(quick, engine):
-    words = [f"engine={engine}", *RUN]
+    words = [f"engine={engine}", *RUN, "eval_every=10"]
     whole = last_checkpoint(quick(*words, run_dir="whole"))
     parts = quick(*words, "games=30", run_dir="parts")
     quick("resume=parts", "games=40", run_dir=None)
