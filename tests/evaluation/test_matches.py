@@ -50,7 +50,8 @@ def test_a_drawing_first_move_is_not_perfect(perfect):
 
 @pytest.mark.parametrize("protocol", few(["second", "second_distant"]))
 def test_perfect_play_as_second_player_scores_five_sevenths(perfect, protocol):
-    evaluation = Evaluation(GAME, perfect, **{"first": 0, "second": 0, protocol: 7})
+    none = dict.fromkeys(("first", "second", "first_distant", "second_distant"), 0)
+    evaluation = Evaluation(GAME, perfect, **none | {protocol: 7})
     scores = evaluation.scores(perfect, np.random.default_rng(1))
     assert list(scores) == [protocol]
     assert (scores[protocol].wins, scores[protocol].draws, scores[protocol].losses) == (4, 2, 1)
