@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items):
         group = SHARED_CODE.get(str(file)) or SHARED_CODE.get(file.parts[0])
         if file.name == "test_fused":
             group = f"fused {item.callspec.params.get('name') if hasattr(item, 'callspec') else ''}"
-        elif "chess" in item.name or "ladder" in item.name:
+        elif not group and ("chess" in item.name or "ladder" in item.name):
             group = "chess"
         if group:
             item.add_marker(pytest.mark.xdist_group(group))

@@ -392,15 +392,21 @@ def test_a_schedule_that_a_rule_ignores_is_noted(quick, capsys):
     assert "note:" not in capsys.readouterr().out
 
 
-def test_steps_that_symmetric_boards_multiply_are_noted_and_what_to_lower_is_said(quick, capsys):
+def test_steps_that_symmetric_boards_multiply_are_noted(quick, capsys):
+    quick("optimizer=elk1", "games=4", run_dir="a")
+    assert "note: ELK1 with optimizer.extra_x multiplies its steps by up to 8 on symmetric" in capsys.readouterr().out
+    quick("optimizer=elk1", "optimizer.extra_x=false", "games=4", run_dir="b")
+    quick("optimizer=k1", "games=4", run_dir="c")
+    assert "note:" not in capsys.readouterr().out
+
+
+@pytest.mark.thorough
+def test_steps_that_symmetric_boards_multiply_end_a_run_that_says_what_to_lower(quick):
     with pytest.raises(
         ValueError, match=r"in game .* lower optimizer.lr or optimizer.theta, or set optimizer.extra_x to"
     ):
         quick("optimizer=elk1", "engine=fused", "games=1000", "eval_every=1000", run_dir="a")
-    assert "note: ELK1 with optimizer.extra_x multiplies its steps by up to 8 on symmetric" in capsys.readouterr().out
     quick("optimizer=elk1", "optimizer.extra_x=false", "engine=fused", "games=1000", "eval_every=1000", run_dir="b")
-    quick("optimizer=k1", run_dir="c")
-    assert "note:" not in capsys.readouterr().out
 
 
 def test_a_step_size_out_of_all_proportion_is_noted(quick, capsys):
