@@ -12,10 +12,11 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.build import CONF, build, check_paths
+from rlgames.build import CONF, build, ready
 from rlgames.console import cli
+from rlgames.training.trust import trusted
 
-GOES_ON = ("folder", "processes", "games")  # what may change when a match continues
+GOES_ON = ("folder", "processes", "games", "trust")  # what may change when a match continues
 
 
 def check_match(cfg: DictConfig) -> None:
@@ -24,7 +25,6 @@ def check_match(cfg: DictConfig) -> None:
     Raises:
         ValueError: naming the key, its value and what is allowed.
     """
-    check_paths(cfg)
     for key, least in {"games": 2, "nodes": 0, "depth": 0, "processes": 1, "seed": 0}.items():
         if not (type(cfg[key]) is int and cfg[key] >= least):
             raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least {least}")
@@ -136,6 +136,7 @@ def match(cfg: DictConfig) -> Ledger:
     from rlgames.chess.pairs import Match
     from rlgames.evaluation.elo import Sprt
 
+    cfg = ready(cfg)
     check_match(cfg)
     setting = Match(build(cfg, "openings"), build(cfg, "adjudication"), *_players(cfg), cfg.seed)
     ledger, test = Ledger(cfg), Sprt(cfg.elo0, cfg.elo1)
@@ -167,7 +168,7 @@ def _players(cfg: DictConfig) -> tuple[Any, Any]:
 
             if shutil.which(word) and not Path(word).expanduser().exists():
                 raise ValueError(f"{key} is {word}, which is no run folder or checkpoint; an engine is uci:{word}")
-            coefficients = coefficients_of(checkpoint.load(word), word)
+            coefficients = coefficients_of(checkpoint.load(word, trust=trusted(cfg)), word)
         seats.append(Seat(word, coefficients, limits, options))
     return seats[0], seats[1]
 

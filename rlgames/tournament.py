@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, build, check
+from rlgames.build import CONF, build, ready
 from rlgames.console import cli
 from rlgames.lineup import NAMES, Seat, seats
+from rlgames.training.trust import trusted
 
 # torch, numpy and numba are imported only where they are needed, so --help answers at once.
 
@@ -167,7 +168,7 @@ def run(cfg: DictConfig) -> Standing:
 
     from rlgames.training.files import write_atomically
 
-    check(cfg)
+    cfg = ready(cfg)
     names = [str(name) for name in cfg.players]
     if len(names) < 2:
         raise ValueError(
@@ -181,7 +182,7 @@ def run(cfg: DictConfig) -> Standing:
         if type(cfg[key]) is not int or cfg[key] < 1:
             raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least 1")
     game = build(cfg, "game") if cfg.get("game") else None
-    game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device, cfg.nodes, cfg.lookahead)
+    game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device, cfg.nodes, cfg.lookahead, trusted(cfg))
     usual, below = (8, 64) if _think(players) else (2, game.n_cells // 2)
     plies = usual if cfg.opening is None else cfg.opening
     if type(plies) is not int or not 0 <= plies < below:
