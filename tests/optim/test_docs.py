@@ -183,11 +183,8 @@ def test_a_minibatch_is_not_for_idbd():
 
 def test_the_table_names_the_defaults_and_those_of_the_yamls():
     """Numbers of the constructor and of conf/optimizer, as far as the table has them, are those of the code."""
-    rows = [
-        row.split("|")[1:-1]
-        for row in re.findall(r"^\| .* \|$", TEXT.split("## Defaults")[1].split("The search")[0], re.MULTILINE)
-    ]
-    table = {row[0].strip(): (row[1], row[3]) for row in rows if len(row) == 5}
+    (rows,) = re.findall(r"^\| rule \| constructor .*\n(?:\|.*\n)+", TEXT, re.MULTILINE)
+    table = {row[0].strip(): (row[1], row[3]) for row in (line.split("|")[1:-1] for line in rows.splitlines())}
     of = {
         "TDL": ["tdl"], "TCL, TCL[δ]": ["tcl", "tcl_delta"], "TCL-EXP, TCL-PL": ["tcl_exp", "tcl_pl"],
         "IDBD, TIDBD, ordinary TIDBD": ["idbd", "tidbd", "tidbd_ordinary"], "IDBD-nl": ["idbd_nl"], "SMD": ["smd"],
