@@ -387,3 +387,33 @@ def test_evaluate_prints_the_words_that_choose_an_engine():
     with pytest.raises(ValueError, match=f"add {words}$"):
         check_outside(parts, [], choose=True)
     ready(load("checkpoint=x", *words.split(), config="evaluate"))
+
+
+def test_an_engine_of_a_chess_checkpoint_is_not_started(quick, tmp_path):
+    (tmp_path / "engine").write_text("#!/bin/sh\ntouch called\n")
+    (tmp_path / "engine").chmod(0o755)
+    short = [f"{part}.adjudication.max_plies=10" for part in ("learner.self_play", "evaluation")]
+    nodes = [f"{part}.nodes=30" for part in ("learner.self_play", "evaluation", "opponent")]
+    words = [
+        "+experiment=chess_td_leaf",
+        "games=8",
+        "eval_every=8",
+        "evaluation.games=2",
+        "run_dir=run",
+        *short,
+        *nodes,
+    ]
+    train(load(*words), words)
+    (file,) = (tmp_path / "run" / "checkpoints").iterdir()
+    content = torch.load(file, weights_only=True)
+    engine = str(tmp_path / "engine")
+    content["config"]["opponent"] = {"_target_": "rlgames.chess.uci_engine.UciEngine", "command": engine}
+    content["config"]["learner"]["self_play"].update(engine=engine, engine_share=1.0)
+    torch.save(content, file)
+    with pytest.raises(ValueError, match=rf"add opponent=uci opponent.command={engine}$"):
+        evaluate(load("checkpoint=run", config="evaluate"))
+    with pytest.raises(ValueError, match=rf"add opponent.command={engine} learner.self_play.engine={engine}$"):
+        train(load("resume=run", "games=16"), ["resume=run", "games=16"])
+    standing = tournament(load("players=[run,start]", "matches=2", "nodes=30", config="tournament"))
+    assert set(standing.names) == {"run", "start"}
+    assert not (tmp_path / "called").exists()
