@@ -130,6 +130,7 @@ def _word(key: str, path: str) -> str:
     return f"{key}={path}" if re.fullmatch(r"[\w./:-]+", path) else shlex.quote(f'{key}="{path}"')
 
 
+@functools.cache  # the files do not change for this process
 def versions() -> dict[str, str | None]:
     """Versions of Python and of the packages that matter (None: not installed), and the git commit of a checkout."""
     found: dict[str, str | None] = {"python": platform.python_version()}
@@ -141,7 +142,6 @@ def versions() -> dict[str, str | None]:
     return {**found, "commit": _commit()}
 
 
-@functools.cache  # the files do not change for this process
 def _commit() -> str | None:
     """Commit of the checkout this package runs from, marked if files have changed since; None if installed."""
     root = Path(__file__).resolve().parents[2]
