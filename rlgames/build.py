@@ -215,9 +215,11 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
     if not (isinstance(cfg.learner, DictConfig) and "_target_" in cfg.learner):
         raise ValueError(f"learner is {_shown(cfg.learner)}; it must be the name of a file of conf/learner")
     known, learner = set(_parameters(cfg.learner, "learner")), target_of(cfg.learner._target_, "learner")
-    if not hasattr(learner, "brings"):
+    from rlgames.learners.learner import adopted  # not above: it brings torch
+
+    if not isinstance(learner, type):
         raise ValueError(f"learner._target_ is {cfg.learner._target_!r}, which is not a learner")
-    name, brings = learner.__name__, learner.brings
+    name, brings = learner.__name__, adopted(learner).brings
     for word in words:
         part = word.lstrip("+").partition("=")[0].partition(".")[0]
         if part in brings:
