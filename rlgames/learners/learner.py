@@ -109,7 +109,5 @@ def adopted(cls: type) -> type[Learner]:
     if issubclass(cls, Learner):
         return cls
     if "train" not in dir(cls):
-        raise ValueError(
-            f"learner: {cls.__name__} is not a learner: it has no method train; see rlgames.learners.learner.Learner"
-        )
+        raise ValueError(f"learner._target_ is {cls.__name__}, which is not a learner: it has no method train")
     return type(cls.__name__, (cls, Learner), {"__module__": cls.__module__, "__doc__": cls.__doc__})
