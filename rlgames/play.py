@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, check
+from rlgames.build import CONF, check, shown
 from rlgames.console import cli
 from rlgames.console.terminal import ask, colours, picture
 from rlgames.lineup import chosen_run, player_named, seats
@@ -77,7 +77,7 @@ class Opponent:
         from rlgames.players import GreedyPlayer
 
         if type(temperature) not in (int, float) or not 0 < temperature < float("inf"):
-            raise ValueError(f"temperature is {temperature!r}; it must be a number above 0")
+            raise ValueError(f"temperature is {shown(temperature)}; it must be a number above 0")
         self.parts, self.temperature, self.greedy = parts, float(temperature), greedy
         self.lookahead = int(GreedyPlayer(parts.agent, lookahead).lookahead)  # or a sentence, before anything is asked
         self.rng = np.random.default_rng(seed)
@@ -268,7 +268,7 @@ def play(cfg: DictConfig) -> None:
     """
     check(cfg)
     if cfg.side not in (None, *SIDES):
-        raise ValueError(f"side is {cfg.side!r}; it must be first or second")
+        raise ValueError(f"side is {shown(cfg.side)}; it must be first or second")
     path = chosen_run(cfg)
     if cfg.against is not None:
         game, (one, other) = seats(

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF
+from rlgames.build import CONF, check_paths
 from rlgames.console import cli
 
 # numpy, numba and torch are imported by the thread that works.
@@ -272,6 +272,7 @@ def main(cfg: DictConfig) -> None:
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    check_paths(cfg)
     Uci(lambda say: load_thinker(cfg.checkpoint, say), end).run(sys.stdin or ())
     end(0)
 
