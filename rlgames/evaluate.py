@@ -56,6 +56,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
 def main(cfg: DictConfig) -> None:
     """Evaluate as the command line describes."""
     try:
+        check(cfg)
         cfg.checkpoint = chosen_run(cfg)
         result = evaluate(cfg, list(HydraConfig.get().overrides.task))
     except Exception as error:

@@ -39,7 +39,7 @@ def check_match(cfg: DictConfig) -> None:
         raise ValueError(f"sprt is {shown(cfg.sprt)}; it must be true or false")
     for key in ("ms", "elo0", "elo1"):
         if type(cfg[key]) not in (int, float) or not math.isfinite(cfg[key]):
-            raise ValueError(f"{key} is {shown(cfg[key])}; it must be a number")
+            raise ValueError(f"{key} is {shown(cfg[key])}; it must be a finite number")
     check_parts(cfg)
     if cfg.games % 2:
         raise ValueError(f"games is {cfg.games}; it must be even, since every opening is played with both colours")

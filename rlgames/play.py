@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, check, shown
+from rlgames.build import CONF, check, check_numbers, shown
 from rlgames.console import cli
 from rlgames.console.terminal import ask, colours, picture
 from rlgames.lineup import chosen_run, player_named, seats
@@ -267,6 +267,10 @@ def play(cfg: DictConfig) -> None:
         ValueError: if the checkpoint cannot be read or the configuration makes no sense.
     """
     check(cfg)
+    check_numbers(cfg, depth=1)
+    for key in ("show", "greedy"):
+        if type(cfg[key]) is not bool:
+            raise ValueError(f"{key} is {shown(cfg[key])}; it must be true or false")
     if cfg.side not in (None, *SIDES):
         raise ValueError(f"side is {shown(cfg.side)}; it must be first or second")
     path = chosen_run(cfg)

@@ -255,6 +255,9 @@ def _unknown(key: str, config: str) -> str:
     parts = [] if parent else [group for group in groups(config) if group not in cfg and group[0] != "+"]
     if name in node:
         values = dict(word.lstrip("+").split("=", 1) for word in sys.argv[1:] if "=" in word)
-        return has_words(plain, values.get(plain, "something else"))
+        value = values.get(plain, "something else")
+        if isinstance(node[name], DictConfig):
+            return has_words(plain, value)
+        return f"{plain} is {value}, which cannot stand for {node[name]}"
     names = [*(str(k) for k in node if not str(k).startswith("_")), *parts]
     return f"{key} does not exist{did_you_mean(name, names)}; {parent or 'this program'} has {', '.join(names)}"

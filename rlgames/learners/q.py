@@ -73,6 +73,7 @@ class Q:
             )
         self.game, self.alpha, self.gamma, self.self_play = game, alpha, gamma, self_play
         self.games, self.temperatures = games, (temperature_start, temperature_end)
+        self.curves(np.zeros(1, np.int64))  # refuse a schedule that is wrong from the start
         self.ends = np.array([loss, draw, win]) / (1 - gamma if limit else 1)  # r + γ r / (1 - γ) = r / (1 - γ)
         self.network = QTable(game, symmetric, init, dtype, seed)
 

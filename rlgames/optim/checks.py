@@ -29,10 +29,8 @@ def positive(name: str, number: float, *, zero: bool = False, most: float = MOST
     """
     value = plain(number)
     if not is_number(value) or not 0 <= value <= most or (value == 0 and not zero):
-        least = "from" if zero else "above"
-        raise ValueError(
-            f"optimizer.{name} is {value!r}; it must be a number {least} 0 {'' if zero else 'and up '}to {most:g}"
-        )
+        least = "of at least" if zero else "above"
+        raise ValueError(f"optimizer.{name} is {value!r}; it must be a number {least} 0 and at most {most:g}")
     return float(value)
 
 

@@ -90,18 +90,18 @@ def read_only_folder(lab: Lab, name: str, folder: Path) -> str:
 
 @contextlib.contextmanager
 def small_disk(bad: Path, kilobytes: int) -> Iterator[Path]:
-    """A disk of 1 MB at ``bad`` with so many ``kilobytes`` free; yields the file that fills it.
+    """A disk of 16 MB at ``bad``, room for a run, with so many ``kilobytes`` free; yields the file that fills it.
 
     Raises:
         FoundError: if this user may not mount one.
     """
     bad.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "none", bad], capture_output=True, check=False)
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16M", "none", bad], capture_output=True, check=False)
     if mount.returncode:
         raise FoundError("skipped", f"mounting a disk needs root: {mount.stderr.decode().strip()}")
     try:
         filler = bad / "filler"
-        filler.write_bytes(bytes(1024 * (1024 - kilobytes) // 4096 * 4096))
+        filler.write_bytes(bytes(1024 * (16 * 1024 - kilobytes) // 4096 * 4096))
         yield filler
     finally:
         subprocess.run(["umount", "-l", bad], check=True)
