@@ -1,7 +1,7 @@
 """From words to objects: compose the configuration, check it, and build what it describes.
 
 Every node with a ``_target_`` is a class and keyword arguments of its constructor; Hydra finds the class by its path.
-Constructors are asked here what they take, so that a bad word is answered with one sentence before anything is made.
+Constructors' signatures are checked here, so that a bad word gets one sentence before anything is built.
 """
 
 import collections.abc
@@ -50,10 +50,10 @@ def groups(config: str) -> list[str]:
 
 
 def understood(words: Iterable[str], config: str = "train") -> list[str]:
-    """``words`` as Hydra is to read them.
+    """``words`` for Hydra.
 
-    What is chosen for a group is a name, even if it looks like a number: ``game=2048``. Beside ``resume=`` words may
-    name what only the run to resume has; they are compared with that run later.
+    A group's value is a name, even if it looks like a number: ``game=2048``. With ``resume=``, words may name keys
+    that only the run to resume has; they are compared with that run later.
     """
     words = list(words)
     names = [*(name.lstrip("+") for name in groups(config)), *HYDRA_GROUPS]
@@ -75,9 +75,9 @@ def _name(word: str) -> str:
 
 
 def build(cfg: DictConfig, key: str, **given: Any) -> Any:
-    """Build what ``cfg[key]`` describes, with the further arguments ``given``.
+    """Build what ``cfg[key]`` describes, with the additional arguments ``given``.
 
-    Where the constructor takes a schedule, a plain number is that number for all games.
+    If the constructor takes a schedule, a plain number holds for all games.
 
     Raises:
         ValueError: if the constructor refuses the values.
@@ -95,7 +95,7 @@ def build(cfg: DictConfig, key: str, **given: Any) -> Any:
         raise ValueError(text) from error
     except (TypeError, ValueError) as error:
         text = str(error)
-        if not text.startswith(key):  # not a sentence of ours, which name the key
+        if not text.startswith(key):  # not our sentence, which would name the key
             text = f"{key}: {text} (HYDRA_FULL_ERROR=1 shows where)"
         raise ValueError(text) from error
 
@@ -178,7 +178,7 @@ def check_parts(cfg: DictConfig) -> None:
 
 
 def _check_sizes(cfg: DictConfig, path: str) -> None:
-    """Refuse whole numbers that no library takes."""
+    """Refuse whole numbers that no library accepts."""
     for key, value in ((str(key), value) for key, value in cfg.items()):
         if isinstance(value, DictConfig):
             _check_sizes(value, f"{path}{key}.")
@@ -189,8 +189,8 @@ def _check_sizes(cfg: DictConfig, path: str) -> None:
 def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
     """Make the parts of ``cfg`` agree.
 
-    What the learner brings itself becomes null; a network that was named wins over the rule's; and what a rule's yaml
-    tells the learner td is dropped if another learner does not know it.
+    Parts that the learner brings itself become null; a named network overrides the rule's; settings that a rule's
+    yaml makes for learner td are dropped if another learner lacks them.
 
     Args:
         cfg: the configuration, which is changed.
@@ -203,7 +203,7 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
         raise ValueError(f"learner is {shown(cfg.learner)}; it must be the name of a file of conf/learner")
     known, learner = set(_parameters(cfg.learner, "learner")), _target(cfg.learner, "learner")
     if not hasattr(learner, "brings"):
-        raise ValueError(f"learner._target_ is {cfg.learner._target_!r}, which is no learner")
+        raise ValueError(f"learner._target_ is {cfg.learner._target_!r}, which is not a learner")
     name, brings = learner.__name__, learner.brings
     for word in words:
         part = word.lstrip("+").partition("=")[0].partition(".")[0]
@@ -214,13 +214,13 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
         if key != "_target_" and f"learner.{key}" not in named:
             with open_dict(cfg.learner):
                 del cfg.learner[key]
-    if "network" in named and "network.output" not in named:  # a rule's yaml may have asked for another unit
+    if "network" in named and "network.output" not in named:  # a rule's yaml may have set another unit
         cfg.network.output = OmegaConf.load(CONF / "network" / f"{named['network']}.yaml").output
     for part in ("features", "network", "optimizer"):
         if part in brings:
             cfg[part] = None
         elif cfg[part] is None:
-            raise ValueError(f"{part} is null, which {name} cannot do without")
+            raise ValueError(f"{part} is null, but {name} needs one")
 
 
 def torch_device(name: str) -> Any:
@@ -229,7 +229,7 @@ def torch_device(name: str) -> Any:
     Raises:
         ValueError: if torch does not know it or this machine does not have it.
     """
-    import torch  # here and not above: --help must answer at once
+    import torch  # here: --help must answer at once
 
     try:
         torch.zeros(1, device=name)
@@ -264,7 +264,7 @@ def _check_node(path: str, node: DictConfig) -> None:
                 raise ValueError(f"{key} is {shown(value)}; leave this word out")
             continue
         if "_target_" in node and name not in parameters:
-            allowed = [p.name for p in parameters.values() if p.default is not p.empty]  # the rest is given by us
+            allowed = [p.name for p in parameters.values() if p.default is not p.empty]  # we supply the rest
             raise ValueError(f"{key} does not exist{did_you_mean(name, allowed)}; {path} takes {', '.join(allowed)}")
         if "_target_" in node and not _fits(value, hint := parameters[name].annotation):
             part = hint not in _WORDS and isinstance(hint, type)
@@ -296,7 +296,7 @@ def _target(node: DictConfig, path: str) -> Any:
 
 
 _WORDS: dict[Any, str] = {
-    int: "a whole number", float: "a finite number", bool: "true or false", str: "a text", type(None): "null"
+    int: "a whole number", float: "a finite number", bool: "true or false", str: "text", type(None): "null"
 }  # fmt: skip
 
 
@@ -309,7 +309,7 @@ def _members(hint: Any) -> tuple[Any, ...]:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Whether the plain ``value`` can be meant; False only if that is certain."""
+    """Whether the plain ``value`` may be valid; False only if it is certainly not."""
     return hint in (Any, inspect.Parameter.empty) or any(_accepts(member, value) for member in _members(hint))
 
 

@@ -29,7 +29,7 @@ def compiled() -> str:
 
     folder = cache_folder()
     if folder is None:
-        return "no folder can be written; every process compiles anew (set NUMBA_CACHE_DIR to a folder)"
+        return "no folder can be written; every process recompiles (set NUMBA_CACHE_DIR to a folder)"
     kept, size = _count(Path(folder).glob(f"*{SUFFIX}"))
     return f"{folder}: " + (
         f"{kept} functions, {size:.1f} MB" if kept else "empty, the first run compiles (half a minute)"

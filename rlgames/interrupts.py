@@ -1,10 +1,10 @@
 """How Ctrl-C, SIGTERM and SIGHUP end a program: at once, or in good order where there is something to save.
 
 Python runs a signal's handler in the main thread, between two steps of Python. An exception raised there may come out
-of compiled code, which cannot pass it on, and crash the process; so handlers here do no more than set a number. Who
-has something to save enters ``Interruptible`` and calls ``ask`` where it is safe to stop; compiled loops that may last
-a second look at ``flag``. A thread, which hears of signals while the main thread is in compiled code, ends the program
-at once if nothing is to be saved, and at the second signal.
+of compiled code, which cannot pass it on, and crash the process; so handlers here only set a number. Code
+with something to save enters ``Interruptible`` and calls ``ask`` where it is safe to stop; compiled loops that may last
+a second check ``flag``. A thread, which hears of signals while the main thread is in compiled code, ends the program at
+once if nothing is to be saved, and at the second signal.
 """
 
 import contextlib
@@ -19,21 +19,21 @@ from typing import Any, Self
 
 NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 SIGNALS = tuple(getattr(signal, name) for name in NAMES if hasattr(signal, name))  # Windows has no SIGHUP
-SIGPIPE = 13  # of a reader that went away; Windows has no name for it
-PATIENCE = 0.1  # seconds between two questions while something is waited for
-SAVING = 4.0  # seconds that runs of a sweep have
+SIGPIPE = 13  # the reader is gone; Windows has no name for it
+PATIENCE = 0.1  # seconds between checks while waiting
+SAVING = 4.0  # seconds granted to runs of a sweep
 
 _asked = bytearray(1)  # the signal that asks for an end; 0: none
-_entered = 0  # how many ``Interruptible`` are, those of programs apart
+_entered = 0  # how many ``Interruptible`` are entered, without those of programs
 _programs = 0  # those of programs, which may end their process
-_stops: list[Callable[[], None]] = []  # end what is running in compiled code
+_stops: list[Callable[[], None]] = []  # each ends what runs in compiled code
 
 
 class Interrupted(KeyboardInterrupt):
     """A signal stopped the program, in good order."""
 
     def __init__(self, signum: int) -> None:
-        super().__init__(signum)  # by which it can be sent to another process
+        super().__init__(signum)  # so that it can be pickled
         self.signum = int(signum)
 
 
@@ -54,8 +54,8 @@ def asked() -> int:
 
 @functools.cache
 def flag() -> Any:
-    """What ``asked`` returns as an array for compiled loops, ``[1]`` uint8: they return when it is not 0."""
-    import numpy as np  # here and not above: a program's first import must be quick
+    """``asked`` as an array for compiled loops, ``[1]`` uint8: they return when it is not 0."""
+    import numpy as np  # here: a program's first import must be quick
 
     return np.frombuffer(_asked, np.uint8)
 
@@ -71,11 +71,11 @@ class Interruptible:
     In a thread that is not the main one it does nothing: signals do not arrive there.
 
     Args:
-        program: this process is a program of ours, which may be ended.
-        words: what to print when it is.
+        program: this process is one of our programs, which may be ended.
+        words: what to print then.
 
     Attributes:
-        at_once: the first signal ends a program at once too, there being nothing to save.
+        at_once: the first signal ends a program at once too, as there is nothing to save.
     """
 
     def __init__(self, program: bool = False, words: str = "stopped") -> None:
@@ -94,7 +94,7 @@ class Interruptible:
         self._thread.start()
         self._wakeup = signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
         for signum in SIGNALS:
-            if name_of(signum) != "SIGHUP" or signal.getsignal(signum) is not signal.SIG_IGN:  # else nohup says no
+            if name_of(signum) != "SIGHUP" or signal.getsignal(signum) is not signal.SIG_IGN:  # else nohup is in effect
                 self._before[signum] = signal.signal(signum, self._handle)
         return self
 
@@ -106,7 +106,7 @@ class Interruptible:
             signal.signal(signum, handler)
         signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
         os.close(self._writing)
-        self._thread.join()  # when it has heard all
+        self._thread.join()  # once it has seen all signals
         _entered, _programs = _entered - (not self._program), _programs - self._program
         _asked[0] = 0
         self._before = {}
@@ -151,7 +151,7 @@ def end(signum: int, words: str) -> None:
 
 
 def at_fork() -> None:
-    """A forked process is no program of ours, and has no thread that listens."""
+    """A forked process is not our program, and has no listening thread."""
     global _entered, _programs
     if _programs or _entered:
         _entered = _programs = _asked[0] = 0
@@ -165,12 +165,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=at_fork)
 
 
-# ---- while something is waited for
+# ---- while waiting
 
 
 @contextlib.contextmanager
 def telling(stop: Callable[[], None]) -> Iterator[None]:
-    """While entered, a signal calls ``stop``, from another thread; it ends what runs in compiled code."""
+    """While entered, a signal calls ``stop``, from another thread; it ends running compiled code."""
     _stops.append(stop)
     try:
         yield
@@ -214,7 +214,7 @@ def patient(future: Any) -> Any:
 
 
 def results(pool: Any, call: Callable[..., Any], *columns: Iterable[Any]) -> Iterator[Any]:
-    """The results of ``pool.map``; its processes are killed if they are not wanted to the end.
+    """The results of ``pool.map``; its processes are killed if the caller stops early.
 
     Raises:
         Interrupted: if a signal asks for an end meanwhile.
@@ -243,7 +243,7 @@ def held() -> Iterator[None]:
 
 
 def follow_parent() -> None:
-    """Of a worker process: leave signals, which reach all processes of a terminal, to the first one; end with it."""
+    """Of a worker process: leave signals, which reach all processes of a terminal, to the parent; end with it."""
     import multiprocessing
 
     for signum in SIGNALS:

@@ -16,11 +16,11 @@ from omegaconf import DictConfig, OmegaConf
 from rlgames.build import CONF, build, check_numbers, check_parts, check_paths, has_words, shown
 from rlgames.console import cli
 
-GOES_ON = ("folder", "processes", "games")  # what may change when a match goes on
+GOES_ON = ("folder", "processes", "games")  # what may change when a match continues
 
 
 def check_match(cfg: DictConfig) -> None:
-    """Check what can be checked at once.
+    """Check everything that needs no files.
 
     Raises:
         ValueError: naming the key, its value and what is allowed.
@@ -55,13 +55,13 @@ class Ledger:
     """What a match leaves in its folder: match.json and games.pgn.
 
     Args:
-        cfg: the configuration; if its folder holds a match that was begun, it goes on.
+        cfg: the configuration; an unfinished match in its folder is continued.
 
     Attributes:
-        points: of the first player in each pair; None for a pair that an engine did not survive.
-        digests: of each pair; equal ones are of equal games.
+        points: of the first player in each pair; None for a pair in which an engine failed.
+        digests: of each pair; equal games have equal digests.
         results: wins, draws and losses of the first player.
-        errors: what such engines said.
+        errors: what those engines reported.
 
     Raises:
         ValueError: if the folder holds another match.
@@ -97,7 +97,7 @@ class Ledger:
         return int(saved["pgn_bytes"])
 
     def add(self, pair: Any) -> None:
-        """Note a pair, see ``rlgames.chess.pairs.Played``."""
+        """Record a pair, see ``rlgames.chess.pairs.Played``."""
         from rlgames.training.files import write_atomically
         from rlgames.training.records import to_json
 
@@ -124,7 +124,7 @@ class Ledger:
         return figures | {"elo": elo(pairs.score), "elo_interval": [elo(low), elo(high)], "pentanomial": pairs.counts}
 
     def pairs(self) -> Any:
-        """The pairs that were played to their end; equal ones count once, since they say the same thing twice."""
+        """The completed pairs; equal ones count once, since a repetition adds no information."""
         from rlgames.evaluation.elo import Pairs
 
         ended = {digest: points for digest, points in zip(self.digests, self.points, strict=True) if points is not None}
@@ -140,10 +140,10 @@ class Ledger:
 
 
 def match(cfg: DictConfig) -> Ledger:
-    """Play the match of ``cfg``, or what is left of it.
+    """Play the match of ``cfg``, or the rest of it.
 
     Raises:
-        ValueError: if the configuration makes no sense.
+        ValueError: if the configuration is invalid.
         OSError: if something cannot be read or written.
     """
     from rlgames.chess.pairs import Match
@@ -212,4 +212,4 @@ def main(cfg: DictConfig) -> None:
 
 
 if __name__ == "__main__":
-    cli.run(main, "match", "stopped; the same command with the same folder goes on")
+    cli.run(main, "match", "stopped; the same command with the same folder continues")

@@ -17,12 +17,12 @@ from rlgames.lineup import chosen_run, player_named, seats
 from rlgames.training.restore import restore
 
 COMMANDS = {
-    "hint": "the move that the agent would make",
-    "perfect": "what perfect play says of every move",
+    "hint": "the move that the agent would play",
+    "perfect": "each move's result with perfect play",
     "values": "show or hide each move's value for you (-1 lost, +1 won) and how likely the agent would play it",
     "undo": "take back your last move",
     "swap": "change sides",
-    "new": "begin a new game",
+    "new": "start a new game",
     "help": "this list",
     "quit": "end",
 }
@@ -79,7 +79,7 @@ class Opponent:
         if type(temperature) not in (int, float) or not 0 < temperature < float("inf"):
             raise ValueError(f"temperature is {shown(temperature)}; it must be a number above 0")
         self.parts, self.temperature, self.greedy = parts, float(temperature), greedy
-        self.lookahead = int(GreedyPlayer(parts.agent, lookahead).lookahead)  # or a sentence, before anything is asked
+        self.lookahead = int(GreedyPlayer(parts.agent, lookahead).lookahead)  # or an error, before any question
         self.rng = np.random.default_rng(seed)
 
     def think(self, board: Any) -> Thoughts:
@@ -209,7 +209,7 @@ class Desk:
 
 
 def perfect_hint(game: Any, board: Any) -> str:
-    """Which moves win, draw and lose by perfect play; or why that cannot be said."""
+    """Which moves win, draw and lose by perfect play; or why they are unknown."""
     try:
         solver = player_named("perfect", game)
     except ValueError as error:
@@ -231,7 +231,7 @@ def ask_side() -> int | None:
         for side, name in enumerate(SIDES, start=1):
             if word and (name.startswith(word) or word == str(side)):
                 return SIDES[name]
-        print(f"{word[:20]!r} is no side; type first, second or quit")
+        print(f"{word[:20]!r} is not a side; type first, second or quit")
 
 
 def watch(game: Any, first: Any, second: Any, seed: int) -> None:
@@ -264,7 +264,7 @@ def play(cfg: DictConfig) -> None:
     """Let a person, or the player ``cfg.against``, play against the agent of ``cfg.checkpoint``.
 
     Raises:
-        ValueError: if the checkpoint cannot be read or the configuration makes no sense.
+        ValueError: if the checkpoint cannot be read or the configuration is invalid.
     """
     check(cfg)
     check_numbers(cfg, depth=1)

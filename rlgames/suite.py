@@ -45,7 +45,7 @@ def parse(line: str) -> Position:
     """A position from a line of EPD.
 
     Raises:
-        ValueError: if it is none, or names no best move.
+        ValueError: if it is invalid, or names no best move.
     """
     from rlgames.chess.board import Board, legal_moves
     from rlgames.chess.pgn import from_san
@@ -61,12 +61,12 @@ def parse(line: str) -> Position:
         graded = zip(notes["c9"].split(), notes["c8"].split(), strict=True)
         points = {board.from_uci(move): int(number) for move, number in graded}
     if not solved:
-        raise ValueError("there is no best move (bm) and none to avoid (am)")
+        raise ValueError("there is no best move (bm) and no move to avoid (am)")
     return Position(notes.get("id", ""), board, frozenset(solved), points)
 
 
 def read(file: Path) -> list[Position]:
-    """The positions of ``file``; lines that are none are reported on stderr and left out.
+    """The positions of ``file``; invalid lines are reported on stderr and skipped.
 
     Raises:
         ValueError: if there is no position at all.
@@ -98,7 +98,7 @@ class Figures(NamedTuple):
 
 
 def figures(moves: Iterable[tuple[Position, int]]) -> Figures:
-    """Count what the ``moves`` chosen are worth."""
+    """Score the chosen ``moves``."""
     pairs = list(moves)
     solved = sum(move in position.solved for position, move in pairs)
     points = sum(position.points.get(move, 0) for position, move in pairs)
@@ -106,10 +106,10 @@ def figures(moves: Iterable[tuple[Position, int]]) -> Figures:
 
 
 def suite(cfg: DictConfig) -> dict[str, Figures]:
-    """Let the agent of ``cfg`` think about all positions; figures by theme, and under "" of all.
+    """Let the agent of ``cfg`` think about all positions; figures by theme, and for all under "".
 
     Raises:
-        ValueError: if the configuration makes no sense.
+        ValueError: if the configuration is invalid.
         OSError: if a file cannot be read or written.
     """
     from rlgames.chess.contest import Course

@@ -18,7 +18,7 @@ from rlgames.lineup import NAMES, Seat, seats
 # torch, numpy and numba are imported only where they are needed, so --help answers at once.
 
 
-# Takes two players and a random generator; yields results of the first one, and what tells one game from another.
+# Takes two players and a random generator; yields results of the first one, and a key that distinguishes games.
 Meeting = Callable[[Any, Any, Any], Iterator[tuple[int, tuple[Any, ...]]]]
 
 
@@ -67,9 +67,9 @@ def tournament(
     rng: Any,
     report: Callable[[str], None] = lambda text: None,
 ) -> Standing:
-    """Let every player meet every other.
+    """Let every player play every other.
 
-    Each opening is played twice, with sides swapped, so nobody profits from a good one.
+    Each opening is played twice, with sides swapped, so no player profits from a good one.
 
     Args:
         game: the game.
@@ -98,7 +98,7 @@ def tournament(
         won, lost = wins[i, j], wins[j, i]
         text = f"{players[i].name} - {players[j].name}: {won} won, {games[i, j] - won - lost} drawn, {lost} lost"
         report(text + (f" in {len(seen)} different games" if len(seen) < games[i, j] else ""))
-    new = distinct / np.maximum(games, 1)  # the share of games that say something new
+    new = distinct / np.maximum(games, 1)  # the share of games that add information
     found = ratings(new * (wins + (games - wins - wins.T) / 2), distinct.astype(np.float64))
     order = sorted(range(n), key=lambda k: -found[k].elo)
     names, descriptions, _ = zip(*(players[k] for k in order), strict=True)

@@ -1,8 +1,8 @@
-"""Eligibility traces: how much each weight of the positions before still takes part in what is learned now.
+"""Eligibility traces: how much each weight of earlier positions still learns now.
 
 The trace e of a weight decays by gamma * lambda per ply and grows by the gradient of the value; every rule changes
-weights by its step size times the TD error times e. Work follows the number of eligible weights (about 1,800 in a game
-of Connect-4 with 70 tuples), never the size of the table. Both forms below do the same: ``add_trace`` for torch,
+weights by its step size times the TD error times e. Work grows with the number of eligible weights (about 1,800 in a
+game of Connect-4 with 70 tuples), never the size of the table. The two forms below agree: ``add_trace`` for torch,
 ``Memory`` compiled.
 """
 
@@ -66,7 +66,7 @@ def add_trace(old: Tensor | None, gradient: Tensor, traces: Traces) -> Tensor:
     """The trace with the gradient of one more ply.
 
     Args:
-        old: what is left of the trace before, None at the begin of a game; sparse if the gradient is.
+        old: what is left of the previous trace, None at the start of a game; sparse if the gradient is.
         gradient: of the value; coalesced if sparse.
         traces: kind of traces.
     """
@@ -85,13 +85,13 @@ def add_trace(old: Tensor | None, gradient: Tensor, traces: Traces) -> Tensor:
 
 @value
 class NoMemory(NamedTuple):
-    """Lambda is 0: only the rows of the board at hand learn, an array entry (lane) per index.
+    """Lambda is 0: only the rows of the current board learn, one array entry (lane) per index.
 
     Attributes:
-        rows, x: ``[n_features]``, row and feature of each lane, the agent's own arrays; the lanes of a row that stands
+        rows, x: ``[n_features]``, row and feature of each lane, the agent's own arrays; the lanes of a row that occurs
             x times are equal.
         e: ``[n_features]``, trace of each lane.
-        x_next: None, the next board is not looked at.
+        x_next: None, the next board is not needed.
         distinct: False, since a row may fill several lanes.
         resetting: True, since nothing outlives a move.
         decay: 0.
@@ -106,26 +106,26 @@ class NoMemory(NamedTuple):
     decay: float | np.floating[Any]
 
     def clear(self) -> None:
-        """Forget all traces."""
+        """Clear all traces."""
 
     def add(self, rows: npt.NDArray[np.int32], x: Floats, slope: float) -> int:
-        """Take in the gradient slope * x of the board with ``rows`` and ``x``; the number of lanes."""
+        """Add the gradient slope * x of the board with ``rows`` and ``x``; return the number of lanes."""
         for j in range(len(rows)):
             self.e[j] = slope * x[j]
         return len(rows)
 
     def kept(self) -> int:
-        """How many lanes had a trace when the last board came."""
+        """How many lanes had a trace before the last board."""
         return 0
 
 
 @value
 class Memory(NamedTuple):
-    """Lambda is above 0: the eligible rows, a lane for each.
+    """Lambda is above 0: the eligible rows, one lane each.
 
     Attributes:
-        rows, x, e: ``[capacity]``, row, feature (0 unless active at hand) and trace of each lane.
-        x_next: ``[capacity]``, gamma times the feature on the next board; None if that is not looked at.
+        rows, x, e: ``[capacity]``, row, feature (0 unless currently active) and trace of each lane.
+        x_next: ``[capacity]``, gamma times the feature on the next board; None if not needed.
         distinct: True, a row fills one lane.
         lane: ``[table rows]``, the lane of each row, -1 if it is not eligible.
         size: ``[2]``, number of eligible rows, and how many of them had a trace before the last board.
@@ -145,13 +145,13 @@ class Memory(NamedTuple):
     threshold: float
 
     def clear(self) -> None:
-        """Forget all traces."""
+        """Clear all traces."""
         for k in range(self.size[0]):
             self.lane[self.rows[k]] = -1
         self.size[0] = 0
 
     def add(self, rows: npt.NDArray[np.int32], x: Floats, slope: float) -> int:
-        """Let the traces decay, then add the gradient slope * x; the number of lanes."""
+        """Decay the traces, then add the gradient slope * x; return the number of lanes."""
         n = self.age()
         for j in range(len(rows)):
             k = self.lane[rows[j]]
@@ -159,18 +159,18 @@ class Memory(NamedTuple):
                 k = n
                 n += 1
                 self.rows[k], self.lane[rows[j]], self.e[k] = rows[j], k, 0
-            # A row that stands x times comes by x times.
+            # A row that occurs x times is visited x times.
             self.e[k] = slope * x[j] if self.replacing else self.e[k] + slope
             self.x[k] = x[j]
         self.size[0] = n
         return n
 
     def kept(self) -> int:
-        """How many lanes, the first ones, had a trace when the last board came."""
+        """How many lanes, the first ones, had a trace before the last board."""
         return int(self.size[1])
 
     def foresee(self, rows: npt.NDArray[np.int32], gamma: float) -> int:
-        """Take in the ``rows`` of the next board; the number of lanes, those without trace being the last."""
+        """Add the ``rows`` of the next board; return the number of lanes, those without a trace last."""
         n, ahead = int(self.size[0]), self.x_next
         for k in range(n):
             ahead[k] = 0  # type: ignore[index]
@@ -186,7 +186,7 @@ class Memory(NamedTuple):
         return n
 
     def age(self) -> int:
-        """Let the traces decay and drop the small ones; how many are left."""
+        """Decay the traces and drop the small ones; return how many are left."""
         n = int(self.size[0])
         for k in range(n):
             self.e[k] *= self.decay
@@ -211,10 +211,10 @@ def memory(
     Args:
         traces: kind of traces, None for lambda 0.
         rows: number of table rows.
-        indices: ``[n_features]``, where the agent keeps the rows of the board at hand.
+        indices: ``[n_features]``, where the agent keeps the rows of the current board.
         x: ``[n_features]``, where it keeps their features.
         capacity: the most rows that can become eligible in a game.
-        ahead: whether to look at the next board too.
+        ahead: whether the next board is needed too.
     """
     if traces is None and not ahead:
         return NoMemory(indices, x, np.zeros_like(x), None, False, True, x.dtype.type(0))

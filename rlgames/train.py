@@ -13,23 +13,23 @@ from omegaconf import DictConfig
 from rlgames.build import CONF, check, check_paths, settle
 from rlgames.console import cli
 
-# torch, numpy and numba are imported where they are needed: --help answers at once.
+# torch, numpy and numba are imported where needed, so that --help answers at once.
 
 
 def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
-    """Train an agent from nothing, or go on with the run ``cfg.resume``.
+    """Train an agent from scratch, or resume the run ``cfg.resume``.
 
     Args:
-        cfg: the configuration, conf/train.yaml says what it holds.
-        words: those of its keys that were named ("games=1000"); on resuming only they are compared and taken over.
+        cfg: the configuration; see conf/train.yaml.
+        words: the keys that were named ("games=1000"); on resuming, only these are compared or changed.
 
     Returns:
         What the run's result.json holds.
 
     Raises:
-        ValueError: for a configuration that makes no sense, or when a value was not finite.
+        ValueError: for an invalid configuration, or if a value became infinite or NaN.
         OSError: if something cannot be read or written.
-        rlgames.interrupts.Interrupted: after a signal, when a checkpoint has been written.
+        rlgames.interrupts.Interrupted: after a signal, once a checkpoint is written.
     """
     from rlgames.training import checkpoint
     from rlgames.training.assemble import assemble, build_evaluation, notes
@@ -73,7 +73,7 @@ def main(cfg: DictConfig) -> float:
         if not sweep:
             sys.exit(1)
         (folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
-        raise cli.ReportedError from error  # Hydra goes on with the other runs
+        raise cli.ReportedError from error  # Hydra continues with the other runs
 
 
 if __name__ == "__main__":

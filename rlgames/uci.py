@@ -1,7 +1,7 @@
 """A chess engine for graphical interfaces, by the Universal Chess Interface: ``python -m rlgames.uci checkpoint=...``.
 
-One thread reads commands and answers at once; another does the work. It begins with what takes long, importing and
-compiling: "uci" is answered before that, "isready" when it is done, so that no clock runs meanwhile.
+One thread reads commands and answers at once; another does the work, beginning with the slow part, importing and
+compiling: "uci" is answered before that, "isready" after it, so that no clock runs meanwhile.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from rlgames.console import cli
 
 # numpy, numba and torch are imported by the thread that works.
 
-MOVES_TO_GO = 30  # until the end of the game, if the clock does not say
+MOVES_TO_GO = 30  # until the end of the game, unless the clock says otherwise
 DEFAULT_MS = 1000.0  # for "go" without a limit
 MOST_DEPTH = 64
 COMMANDS = (
@@ -55,7 +55,7 @@ class Uci:
 
     Args:
         load: returns the engine's thinker, see ``rlgames.chess.thinker.Thinker``; may take long.
-        end: ends the process with a status, if there is nothing to think with, or nobody to tell.
+        end: ends the process with a status, if there is no thinker, or no reader.
     """
 
     def __init__(self, load: Callable[[Callable[[str], None]], Any], end: Callable[[int], Any]) -> None:
@@ -63,7 +63,7 @@ class Uci:
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._printing = threading.Lock()
         self._ready = threading.Event()
-        self._asked, self._counting = 0, threading.Lock()  # how often "isready" waits for an answer
+        self._asked, self._counting = 0, threading.Lock()  # how many "isready" await an answer
         self._thought = Thought()
         self._thought.done.set()
         self.thinker: Any = None
@@ -74,20 +74,20 @@ class Uci:
         for line in lines:
             words = line.split()
             known = next((k for k, word in enumerate(words) if word in COMMANDS), len(words))
-            if known:  # what stands behind unknown words counts
+            if known:  # unknown words are skipped
                 self.say(f"info string unknown command {words[0][:40]}")
             words = words[known:]
             if words[:1] == ["quit"]:
                 break
             if words:
                 self._obey(words)
-        else:  # the end of a script, which wants to see the answers, or of the interface
+        else:  # the end of a script that expects answers, or of the interface
             while self._owes() and is_read(sys.stdout):
                 time.sleep(0.02)
         self._halt(self._thought, wait=2.0)
 
     def _owes(self) -> bool:
-        """Whether there is an answer to come."""
+        """Whether an answer is pending."""
         return self._asked > 0 or not (self._thought.done.is_set() or self._thought.endless)
 
     def say(self, line: str) -> None:
@@ -95,7 +95,7 @@ class Uci:
         try:
             with self._printing:
                 print(line, flush=True)
-        except (OSError, ValueError):  # nobody is there any more
+        except (OSError, ValueError):  # the reader is gone
             self._end(1)
 
     def _obey(self, words: list[str]) -> None:
@@ -108,11 +108,11 @@ class Uci:
         elif command == "isready":
             with self._counting:
                 self._asked += 1
-            if self._thought.done.is_set():  # when what was asked for before is done
+            if self._thought.done.is_set():  # once earlier requests are done
                 self._jobs.put(self._answer_ready)
             elif self._ready.is_set():
                 self._answer_ready()
-        elif command in ("stop", "ponderhit"):  # Ponder is not offered: who ponders all the same gets a move
+        elif command in ("stop", "ponderhit"):  # Ponder is not offered; an interface that ponders anyway gets a move
             self._halt(self._thought)
         elif command == "go":
             self._halt(self._thought)  # an interface should have said stop
@@ -136,7 +136,7 @@ class Uci:
                 self._asked -= 1
 
     def _halt(self, thought: Thought, wait: float = 10.0) -> None:
-        """End a search; asks again and again, since it may be just about to begin."""
+        """End a search; asks repeatedly, since it may be about to begin."""
         thought.stop.set()
         end = time.monotonic() + wait if self._ready.is_set() else 0.0  # else a search ends when it begins
         while not thought.done.wait(0.005) and time.monotonic() < end:
@@ -152,14 +152,14 @@ class Uci:
             self._end(1)
             return
         gc.collect()
-        gc.freeze()  # or else looking for garbage in all modules would take a tenth of a second, from the clock
+        gc.freeze()  # else garbage collection over all modules would cost a tenth of a second of clock time
         self._ready.set()
         self._answer_ready()
         while True:
             job = self._jobs.get()
             try:
                 job()
-            except Exception as error:  # an engine lives on; what is wrong with a command is said
+            except Exception as error:  # an engine survives; a command's fault is reported
                 self.say(f"info string {told(error)}")
 
     def _go(self, words: list[str], began: float, thought: Thought) -> None:
@@ -190,13 +190,13 @@ class Uci:
 
 
 def told(error: BaseException) -> str:
-    """``error`` in a line, with its kind if it was not raised for people."""
+    """``error`` in one line, with its type unless it was raised for people."""
     text = " ".join(str(error).split())[:200]
     return text if isinstance(error, OSError | ValueError) else f"{type(error).__name__} {text}"
 
 
 def is_read(stream: Any) -> bool:
-    """Whether somebody may still read what is written to ``stream``: a pipe tells that its reader is gone."""
+    """Whether ``stream`` may still have a reader: a pipe reports that its reader is gone."""
     try:
         poll = select.poll()
         poll.register(stream, 0)
@@ -206,14 +206,14 @@ def is_read(stream: Any) -> bool:
 
 
 def option(words: list[str]) -> tuple[str, str]:
-    """Name, in small letters, and value of "name Move Overhead value 30"."""
+    """Name, in lower case, and value of "name Move Overhead value 30"."""
     text = " ".join(words)
     name, _, value = text.partition(" value ")
     return name.removeprefix("name ").strip().lower(), value.strip()
 
 
 def numbers_of(words: list[str]) -> dict[str, int]:
-    """The whole numbers behind their names in a "go" command; what is none is left out."""
+    """The whole numbers after their names in a "go" command; anything else is skipped."""
     found = {}
     for name, word in itertools.pairwise(words):
         if word.lstrip("-").isdecimal() and word.isascii() and len(word) < 19:
@@ -222,15 +222,15 @@ def numbers_of(words: list[str]) -> dict[str, int]:
 
 
 def moves_of(words: list[str]) -> list[str]:
-    """The moves behind "searchmoves"."""
+    """The moves after "searchmoves"."""
     behind = words[words.index("searchmoves") + 1 :] if "searchmoves" in words else []
     return [word.lower() for word in behind if word[0] in "abcdefghABCDEFGH" and word[1:2].isdecimal()]
 
 
 def milliseconds(words: list[str], limits: dict[str, int], white: bool, overhead: int) -> float | None:
-    """Time to think, None for no limit. Of a clock a thirtieth is taken, and most of the increment.
+    """Time to think, None for no limit. With a clock, a thirtieth of it and most of the increment.
 
-    But never much of what is left: an increment that is used up leaves no time for a delay.
+    But never much of the remaining time: with the whole increment used, any delay would lose.
     """
     if "movetime" in words:
         return max(0.0, limits.get("movetime", 0) - overhead)

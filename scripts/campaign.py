@@ -99,7 +99,7 @@ def main() -> None:
         try:
             run(todo, book, lab, args.processes, args.minutes or (float("inf") if args.all or args.only else 15.0))
         except KeyboardInterrupt:
-            print("stopped; the same command goes on")
+            print("stopped; the same command continues")
         finally:
             lab.close()
     print(book.table(Counter(part[0].part for part in parts for _ in part)))

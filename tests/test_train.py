@@ -248,7 +248,7 @@ def test_a_signal_in_an_evaluation_leaves_a_checkpoint_that_goes_on_with_it(quic
             quick()
     done = "4 of 12 games" if at == 4 else "all 12 games, in the evaluation"
     assert capsys.readouterr().out.endswith(
-        f"stopped by SIGTERM after {done}; go on: python -m rlgames.train resume=run\n"
+        f"stopped by SIGTERM after {done}; resume: python -m rlgames.train resume=run\n"
     )
     folder = straight.with_name("run")
     assert last_checkpoint(folder)["games"] == at
@@ -293,7 +293,7 @@ def test_a_run_folder_belongs_to_one_process(quick, tmp_path, words):
     other = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE)
     other.stdout.readline()
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(ValueError, match=r"another process is at work in .*run; wait for its end"):
+    with pytest.raises(ValueError, match=r"another process is using .*run; wait until it ends"):
         quick(*words, "games=16", run_dir=None if words else "run")
     assert sorted(tmp_path.rglob("*")) == before
     other.kill()

@@ -429,7 +429,7 @@ def test_a_missing_checkpoint_is_reported_and_play_goes_on(tmp_path):
     ("content", "part"),
     [
         ({"network": {"weight": torch.full((len(start_values()), 1), float("nan"))}}, "pawn is nan"),
-        ({"network": {}, "config": {}}, "holds no agent of chess"),
+        ({"network": {}, "config": {}}, "holds no chess agent"),
         ({"network": None}, "Error"),
     ],
 )
@@ -447,7 +447,7 @@ def test_with_a_checkpoint_that_cannot_be_used_play_goes_on(monkeypatch, content
 def test_a_checkpoint_of_another_game_is_refused(quick):
     said = []
     load_thinker(str(quick("games=4")), said.append)
-    assert "holds no agent of chess" in said[0]
+    assert "holds no chess agent" in said[0]
 
 
 def test_the_program_answers_through_a_pipe_and_quits_during_a_search():

@@ -1,7 +1,7 @@
-"""Sets of squares as 64-bit words, and where chess pieces attack; shared by rules, features and search.
+"""Sets of squares as 64-bit words, and the attacks of pieces; shared by rules, features and search.
 
 Square = 8 * rank + file, bit = square; a1 = 0, h1 = 7, h8 = 63. Words are int64 in two's complement (a set with h8 is
-negative), so ``>>`` drags the sign along: use ``shift_down``. Pieces are numbered as in ``PIECES``.
+negative), so ``>>`` extends the sign: use ``shift_down``. Pieces are numbered as in ``PIECES``.
 """
 
 from typing import Any, TypeAlias
@@ -17,7 +17,7 @@ __all__ = ["count_bits", "lowest_bit", "swap_bytes"]
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING, NONE = range(7)
 PIECES = "PNBRQK"
 Words = npt.NDArray[np.int64]
-Word: TypeAlias = Any  # one of them: int in Python, int64 in compiled code
+Word: TypeAlias = Any  # such a word: int in Python, int64 in compiled code
 
 
 def signed(word: int) -> int:
@@ -32,7 +32,7 @@ DARK = signed(0xAA55AA55AA55AA55)  # a1 and the squares of its colour
 
 
 def _leap(steps: tuple[tuple[Word, Word], ...], reach: int = 1) -> Words:
-    """Per square the set that up to ``reach`` repetitions of ``steps`` (files, ranks) can get to; int64 ``[64]``."""
+    """Per square, the set within ``reach`` repetitions of ``steps`` (files, ranks); int64 ``[64]``."""
     table = np.zeros(64, np.int64)
     for square in range(64):
         word = 0
@@ -62,7 +62,7 @@ def bit(square: int) -> Word:
 
 @compilable
 def shift_down(word: Word, n: int) -> Word:
-    """``word`` shifted towards a1 by ``n`` bits, 1 to 63, filled up with zeros."""
+    """``word`` shifted towards a1 by ``n`` bits, 1 to 63, filled with zeros."""
     return (word >> n) & ~(np.int64(-1) << (64 - n))
 
 
@@ -70,7 +70,7 @@ def shift_down(word: Word, n: int) -> Word:
 def slide(square: int, line: int, occupied: Word) -> Word:
     """Squares seen along one line: from the nearest piece below to the nearest one above.
 
-    2 x (lowest bit above) - (highest bit below) has its ones exactly there ("obstruction difference", M. Hoffmann).
+    2 x (lowest bit above) - (highest bit below) has its ones exactly there (M. Hoffmann's "obstruction difference").
     """
     below, above = BELOW[square, line], ABOVE[square, line]
     upper = occupied & above
@@ -91,7 +91,7 @@ def rook_attacks(square: int, occupied: Word) -> Word:
 
 
 def _lines() -> tuple[Words, Words]:
-    """Per pair of squares on one line: the squares between them, and the whole line; else 0. ``[64, 64]`` each."""
+    """Per pair of squares on a line, the squares between them and the whole line; else 0. ``[64, 64]`` each."""
     between, line = np.zeros((64, 64), np.int64), np.zeros((64, 64), np.int64)
     for a in range(64):
         for k in range(4):

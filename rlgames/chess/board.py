@@ -8,8 +8,8 @@ Squares count from a1 = 0 along the ranks to h8 = 63 (see ``rlgames.chess.bitboa
      0  1  2  3  4  5  6  7   rank 1
 
 A move is ``from | to << 6 | promotion << 12`` (promotion: 0 none, 1 knight to 4 queen); castling is the king's move of
-two squares. Draws by the fifty-move rule and by dead material end the game by themselves; threefold repetition needs
-the history, see ``repetitions``.
+two squares. The fifty-move rule and dead material end the game automatically; threefold repetition needs the history,
+see ``repetitions``.
 """
 
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ __all__ = [
     "piece_at",
     "repetitions",
     "sides",
-]  # to others
+]  # re-exported
 
 
 def _zobrist(count: int) -> Words:
@@ -62,7 +62,7 @@ _ALL_KEYS = _zobrist(768 + 16 + 64 + 1)
 PIECE_KEYS = _ALL_KEYS[:768].reshape(2, 6, 64).copy()
 CASTLING_KEYS, EN_PASSANT_KEYS, BLACK_KEY = _ALL_KEYS[768:784].copy(), _ALL_KEYS[784:848].copy(), int(_ALL_KEYS[848])
 
-# Castling rights: 1 White short, 2 White long, 4 Black short, 8 Black long. What a move from or to a square leaves.
+# Castling rights: 1 White short, 2 White long, 4 Black short, 8 Black long; those left after a move on a square.
 KEPT_RIGHTS = np.full(64, 15)
 KEPT_RIGHTS[[4, 7, 0, 60, 63, 56]] = [12, 14, 13, 3, 11, 7]
 
@@ -74,9 +74,9 @@ class Board(NamedTuple):
     Attributes:
         pawns, knights, bishops, rooks, queens, kings: of both colours.
         white, black: all pieces of a colour.
-        key: Zobrist key of all that counts for repetition.
-        castling: rights that are left, see ``KEPT_RIGHTS``.
-        en_passant: the square on which a pawn can be taken en passant, legally, by the player to move; else -1.
+        key: Zobrist key of everything that counts for repetition.
+        castling: remaining rights, see ``KEPT_RIGHTS``.
+        en_passant: the square on which the side to move can legally take en passant; else -1.
         clock: half-moves since the last capture or pawn move.
         ply: half-moves since the start; even when White is to move.
     """
@@ -100,12 +100,12 @@ class Board(NamedTuple):
         """The position that ``text`` describes in Forsyth-Edwards notation; the last two fields may be missing.
 
         Raises:
-            ValueError: saying what is wrong with it.
+            ValueError: naming the fault.
         """
         words, castling, en_passant, clock, ply = parse_fen(text)
         board: Board = complete(Board(*(*map(signed, words), 0, castling, en_passant, clock, ply)))
         if checkers(board._replace(ply=ply + 1)):
-            raise ValueError(f"FEN {text!r}: the player who is not to move stands in check")
+            raise ValueError(f"FEN {text!r}: the side not to move is in check")
         return board
 
     def __str__(self) -> str:
@@ -117,7 +117,7 @@ class Board(NamedTuple):
         return picture(self).svg()
 
     def fen(self) -> str:
-        """Forsyth-Edwards notation; the en passant square is given where a pawn can be taken legally."""
+        """Forsyth-Edwards notation; with the en passant square only if a legal capture exists."""
         return write_fen(self)
 
     def player(self) -> int:
@@ -125,15 +125,15 @@ class Board(NamedTuple):
         return 1 - 2 * (self.ply & 1)
 
     def in_check(self) -> bool:
-        """Whether the king of the player to move is attacked."""
+        """Whether the king of the side to move is attacked."""
         return checkers(self) != 0  # type: ignore[no-any-return]
 
     def winner(self) -> int:
-        """+1 or -1 for the player who has given mate, else 0."""
+        """+1 or -1 for the side that has given mate, else 0."""
         return -self.player() if self.in_check() and len(legal_moves(self)) == 0 else 0
 
     def over(self) -> bool:
-        """Whether the game has ended: mate, stalemate, fifty moves, dead material. Repetition needs the history."""
+        """Whether the game has ended: mate, stalemate, fifty moves, dead material; repetition needs the history."""
         return len(self.moves()) == 0
 
     def moves(self) -> npt.NDArray[np.int64]:
@@ -221,7 +221,7 @@ def with_en_passant(b: Board, square: int, key: int) -> Board:
 
 @compilable
 def pass_move(b: Board) -> Board:
-    """The position with the other player to move."""
+    """The position with the other side to move."""
     key = b.key ^ BLACK_KEY ^ (EN_PASSANT_KEYS[b.en_passant] if b.en_passant >= 0 else 0)
     return Board(
         *(b.pawns, b.knights, b.bishops, b.rooks, b.queens, b.kings, b.white, b.black),
@@ -231,7 +231,7 @@ def pass_move(b: Board) -> Board:
 
 @compile_function
 def complete(b: Board) -> Board:
-    """``b`` with its key, and without an en passant square where nothing can be taken."""
+    """``b`` with its key, and without an en passant square if nothing can be taken."""
     square = legal_en_passant(b, b.en_passant) if b.en_passant >= 0 else -1
     key = CASTLING_KEYS[b.castling] ^ (BLACK_KEY if b.ply & 1 else 0)
     if square >= 0:
@@ -271,7 +271,7 @@ class Chess:
         """Play ``moves`` (text such as "e2e4 e7e5", or integers) from ``board`` (the start position).
 
         Raises:
-            ValueError: for a move that is not legal, or comes after the end of the game.
+            ValueError: for a move that is illegal or comes after the end of the game.
         """
         board = self.board if board is None else board
         for move in moves.split() if isinstance(moves, str) else moves:

@@ -1,4 +1,4 @@
-"""A game of chess between two engines: its course, when it ends and why, and what each of them thought."""
+"""A game of chess between two engines: its course, its end and the reason, and what each engine thought."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -15,12 +15,12 @@ class Course:
 
     Args:
         start: its first position.
-        moves: made already, such as an opening.
+        moves: already made, such as an opening.
 
     Attributes:
         boards: the positions, from the first to the present one.
         moves: the moves between them.
-        opening: number of moves that no engine has thought about.
+        opening: number of moves that no engine chose.
     """
 
     def __init__(self, start: Any = START, moves: tuple[int, ...] = ()) -> None:
@@ -31,7 +31,7 @@ class Course:
             self.play(move)
 
     def copy(self) -> "Course":
-        """The same course so far, to go on in another way."""
+        """A copy of the course, to be continued differently."""
         course = Course(self.boards[0], tuple(self.moves))
         course.opening = self.opening
         return course
@@ -43,12 +43,12 @@ class Course:
 
     @property
     def keys(self) -> list[int]:
-        """Keys of the positions before the present one, as far back as they can come again."""
+        """Keys of the earlier positions that can still recur."""
         present = len(self.boards) - 1
         return [board.key for board in self.boards[max(0, present - self.board.clock) : present]]
 
     def play(self, move: int) -> None:
-        """Go on by the legal ``move``."""
+        """Make the legal ``move``."""
         self.boards.append(self.board.play(move))
         self.moves.append(move)
 
@@ -70,37 +70,37 @@ class Course:
 
 
 class Engine(Protocol):
-    """Who thinks about positions."""
+    """Anything that chooses moves."""
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name for people."""
 
     def new_game(self) -> None:
-        """What follows is another game."""
+        """A new game begins."""
 
     def think(self, course: Course) -> Result:
-        """The move in the present position of ``course``, and what it is based on.
+        """The move in the present position of ``course``, and its basis.
 
         Raises:
-            rlgames.players.EngineError: if there is none to be had.
+            rlgames.players.EngineError: if it gives none.
         """
 
 
 @dataclass(frozen=True)
 class Adjudication:
-    """When a game is decided before the rules decide it. Scores are in pawns.
+    """When a game ends before the rules end it. Scores are in pawns.
 
     Args:
-        max_plies: a game so long is a draw.
-        resign: both engines see one side ahead by so much (0: nobody resigns)
-        resign_moves: in so many moves of each in a row: that side has won.
-        draw: both see a score at most so far from 0
-        draw_moves: in so many moves of each in a row (0: no draws are agreed)
-        draw_from: from this move on.
+        max_plies: a game of this length is a draw.
+        resign: a side wins if both engines see it ahead by this much (0: nobody resigns)
+        resign_moves: in this many consecutive moves of each.
+        draw: a game is drawn if both see a score within this distance of 0
+        draw_moves: in this many consecutive moves of each (0: no agreed draws)
+        draw_from: first move at which this counts.
 
     Raises:
-        ValueError: for a negative number, or no plies at all.
+        ValueError: for a negative number, or 0 plies.
     """
 
     max_plies: int = 400
@@ -117,7 +117,7 @@ class Adjudication:
                 raise ValueError(f"adjudication.{name} is {number}; it must be at least {int(name == 'max_plies')}")
 
     def decide(self, course: Course, scores: list[float]) -> tuple[int, str] | None:
-        """The winner and the reason, if the game is decided; ``scores`` are those of the moves, from White's view."""
+        """The winner and the reason, if the game is decided; ``scores`` are the moves', from White's view."""
         last = scores[-2 * self.resign_moves :] if self.resign else []
         if len(last) == 2 * self.resign_moves > 0 and (min(last) >= self.resign or max(last) <= -self.resign):
             return (1 if last[0] > 0 else -1), "adjudication: decisive score"
@@ -132,7 +132,7 @@ class Record(NamedTuple):
 
     Attributes:
         course: from the opening to the end.
-        thoughts: what was thought about each move behind the opening.
+        thoughts: the engine's thought on each move after the opening.
         winner: +1 White, -1 Black, 0 a draw.
         reason: why the game ended.
     """
@@ -144,10 +144,10 @@ class Record(NamedTuple):
 
 
 def play(white: Engine, black: Engine, course: Course, rules: Adjudication) -> Record:
-    """Play from ``course`` on to the end.
+    """Play ``course`` to its end.
 
     Raises:
-        rlgames.players.EngineError: if an engine has no move to give.
+        rlgames.players.EngineError: if an engine gives no move.
     """
     thoughts: list[Result] = []
     scores: list[float] = []  # White's view

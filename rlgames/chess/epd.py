@@ -8,7 +8,7 @@ _COUNTERS = re.compile(r"(?:(\d+)(?:\s+(\d+))?(?=[\s;]|$)[\s;]*)?(.*)", re.ASCII
 
 
 def lines_of(file: Path) -> Iterator[tuple[int, str]]:
-    """The lines of ``file`` that hold something, with their numbers; those that begin with # hold nothing.
+    """The lines of ``file`` with their numbers, without blank lines and comments (#).
 
     Raises:
         OSError: if it cannot be read.
@@ -21,8 +21,8 @@ def lines_of(file: Path) -> Iterator[tuple[int, str]]:
 def split_epd(line: str) -> tuple[str, dict[str, str]]:
     """The position of ``line`` as FEN, and its operations.
 
-    Half-move clock and move number may follow the position as in FEN, or be the operations hmvc and fmvn; else they are
-    0 and 1.
+    Half-move clock and move number may follow the position, as in FEN, or be the operations hmvc and fmvn; the defaults
+    are 0 and 1.
     """
     *fields, rest = [*line.split(None, 4), "", "", "", "", ""][:5]
     clock, number, rest = _COUNTERS.match(rest).groups()  # type: ignore[union-attr] # matches every text

@@ -1,12 +1,12 @@
 """The evaluation of chess positions: a sum of coefficient x count over named terms, from White's view, in pawns.
 
 ``J(board) = sum of coefficient[i] x count[i]``; terms are counted for White and, on the board turned upside down, for
-Black, and the difference counts, so that a position with colours exchanged has exactly the negative value. Counts of
-middlegame and endgame coefficients carry the share of the stage: phase / 24 and 1 - phase / 24, with knights and
-bishops on the board counting 1, rooks 2 and queens 4.
+Black, and subtracted, so exchanging colours negates the value exactly. Counts of middlegame and endgame coefficients
+are weighted by the stage: phase / 24 and 1 - phase / 24, where knights and bishops on the board count 1, rooks 2 and
+queens 4.
 
 Inside the search J is a whole number of 1 / (24 x 2^14) pawns: coefficients are rounded to 2^-14 pawns, middlegame and
-endgame sums share one 64-bit word, and the value of a position does not depend on any order of additions.
+endgame sums share one 64-bit word, and the value of a position does not depend on the order of additions.
 """
 
 from typing import Any, NamedTuple
@@ -23,8 +23,8 @@ from rlgames.compiled import compilable, compile_function, value
 __all__ = ["NAMES", "SIZE"]
 
 RESOLUTION = 2**14  # steps per pawn of a coefficient
-PAWN = FULL_PHASE * RESOLUTION  # what a pawn is worth in whole numbers
-LARGEST = 1000.0  # pawns: the largest coefficient that the whole numbers have room for
+PAWN = FULL_PHASE * RESOLUTION  # a pawn in whole numbers
+LARGEST = 1000.0  # pawns: the largest coefficient that fits the whole numbers
 START_MATERIAL = (1.0, 4.0, 4.0, 6.0, 12.0)  # pawn to queen in pawns (KnightCap: Baxter, Tridgell and Weaver 1998)
 
 Floats = npt.NDArray[np.float32]
@@ -44,7 +44,7 @@ class Coefficients(NamedTuple):
 
 @value
 class Counter(NamedTuple):
-    """A sink that counts terms; ``[N_TERMS]``, with the sign of the colour at hand."""
+    """A sink that counts terms; ``[N_TERMS]``, with the sign of the current colour."""
 
     counts: Terms
     sign: int
@@ -63,7 +63,7 @@ def phase(b: Any) -> int:
 
 @compilable
 def pawn_sum(white: Any, black: Any, v: View, w: View) -> tuple[Word, Word, Word]:
-    """Packed sum over the pawns from White's view, and the passed pawns that White and that Black sees."""
+    """Packed sum over the pawns from White's view, and the passed pawns as White and as Black sees them."""
     sum_white, passed_white = pawn_structure(white, v.pawns & v.own, v.pawns & v.their)
     sum_black, passed_black = pawn_structure(black, w.pawns & w.own, w.pawns & w.their)
     return sum_white - sum_black, passed_white, passed_black
@@ -71,7 +71,7 @@ def pawn_sum(white: Any, black: Any, v: View, w: View) -> tuple[Word, Word, Word
 
 @compilable
 def piece_sum(white: Any, black: Any, v: View, w: View, passed_white: Word, passed_black: Word) -> Word:
-    """Packed sum over all but the pawn structure from White's view."""
+    """Packed sum over everything but pawn structure, from White's view."""
     sum_white, attacks_white = pieces(white, v)
     sum_black, attacks_black = pieces(black, w)
     total = sum_white - sum_black + white.note(TEMPO, 1 - v.waits) - black.note(TEMPO, 1 - w.waits)
@@ -114,7 +114,7 @@ def evaluate_packed(packed: Terms, b: Any) -> Word:
 
 @compile_function
 def write_features(b: Any, indices: npt.NDArray[np.int32], counts: Floats, terms: Terms) -> int:
-    """Write the coefficients that count in ``b`` and their counts; return how many.
+    """Write the indices and counts of the coefficients that apply in ``b``; return how many.
 
     Args:
         b: the position.
@@ -145,17 +145,17 @@ def write_features(b: Any, indices: npt.NDArray[np.int32], counts: Floats, terms
 
 
 def features(board: Any) -> tuple[npt.NDArray[np.int32], Floats]:
-    """Coefficients that count in ``board`` and how often: J = sum of coefficient[indices] x counts, in pawns."""
+    """Indices and counts of the coefficients in ``board``: J = sum of coefficient[indices] x counts, in pawns."""
     indices, counts = np.empty(SIZE, np.int32), np.empty(SIZE, np.float32)
     n = write_features(board, indices, counts, np.empty(N_TERMS, np.int64))
     return indices[:n].copy(), counts[:n].copy()
 
 
 def packed_coefficients(coefficients: npt.ArrayLike) -> Terms:
-    """``coefficients`` (``[SIZE]``, pawns) as the search takes them, ``[N_TERMS]``.
+    """``coefficients`` (``[SIZE]``, pawns) in the search's form, ``[N_TERMS]``.
 
     Raises:
-        ValueError: for a wrong number of them, or one that is not finite or above 1000 pawns.
+        ValueError: if their number is wrong, or one is not finite or above 1000 pawns.
     """
     array = np.ascontiguousarray(coefficients, np.float32)
     if array.shape != (SIZE,):

@@ -1,4 +1,4 @@
-"""The terms of the chess evaluation as features of a linear network, and what people see of its coefficients."""
+"""The terms of the chess evaluation as features of a linear network, and its coefficients as people see them."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class ChessTerms:
 
     Attributes:
         size: number of coefficients.
-        names: of each.
+        names: their names.
 
     Raises:
         ValueError: for another game.
@@ -30,10 +30,10 @@ class ChessTerms:
 
     def __init__(self, game: Any) -> None:
         if game.name != "chess":
-            raise ValueError(f"features=chess are not for {game.name}")
+            raise ValueError(f"features=chess do not fit {game.name}")
 
     def features(self, board: Any) -> tuple[npt.NDArray[np.int32], Floats]:
-        """Indices, ascending, and counts of the coefficients that matter on ``board``, from White's view."""
+        """Indices, ascending, and counts of the coefficients that apply on ``board``, from White's view."""
         return features(board)
 
     def evaluate(self, coefficients: Floats, board: Any) -> float:
@@ -47,7 +47,7 @@ class ChessTerms:
     def piece_values(self, coefficients: Floats) -> dict[str, float]:
         """Value of each piece but the king, in hundredths of a pawn: material and the mean of its table, both stages.
 
-        What all squares of a table have in common is the piece's value as much as its material coefficient is.
+        What all squares of a table share is part of the piece's value, like its material coefficient.
         """
         tables = self.tables(coefficients)
         values = [
@@ -59,7 +59,7 @@ class ChessTerms:
     def tables(self, coefficients: Floats) -> dict[str, Floats]:
         """The piece-square tables by piece and stage, rank 8 above, ``[8, 8]`` in pawns."""
         found = {}
-        pairs = coefficients[len(WORDS) - 1 :].reshape(-1, 2)  # terms behind the material have two stages
+        pairs = coefficients[len(WORDS) - 1 :].reshape(-1, 2)  # terms after the material have two stages
         for k, word in enumerate(WORDS):
             first = PAWN_SQUARE if k == 0 else PIECE_SQUARE + 64 * (k - 1)
             first -= len(WORDS) - 1

@@ -26,8 +26,8 @@ class MatchEvaluation:
         nodes, depth: limits of the agent per move; 0: none.
 
     Attributes:
-        protocols: the one way of measuring.
-        levels: percentages of success of which a run notes when it reached them.
+        protocols: the only measurement.
+        levels: success percentages; a run notes when it reached each.
 
     Raises:
         ValueError: for a number out of range, or an opponent that does not play chess.
@@ -52,7 +52,7 @@ class MatchEvaluation:
             raise ValueError(f"evaluation.nodes is {nodes}, depth is {depth}; one must be above 0, none below")
         if not hasattr(opponent, "think"):
             name = type(opponent).__name__
-            raise ValueError(f"opponent is {name}, which plays no chess; name opponent=untrained or opponent=uci")
+            raise ValueError(f"opponent is {name}, which does not play chess; name opponent=untrained or opponent=uci")
         self.opponent, self.openings, self.adjudication = opponent, openings, adjudication
         self.pairs, self.nodes, self.depth = games // 2, nodes, depth
         self.columns = tuple(f"{column}_match" for column in COLUMNS)
@@ -62,7 +62,7 @@ class MatchEvaluation:
         """Play the match of ``agent``, a ``GreedyPlayer`` of a ``SearchAgent``.
 
         Raises:
-            ValueError: if no pair of games came to its end.
+            ValueError: if no pair of games was completed.
         """
         engine = Searcher(agent.agent.coefficients(), self.nodes, self.depth, name="agent")
         played = [
@@ -71,7 +71,7 @@ class MatchEvaluation:
         ]
         points = {pair.digest: pair.points for pair in played if pair.points is not None}  # equal pairs count once
         if not points:
-            raise ValueError(f"no pair of games came to its end: {played[0].errors[0]}")
+            raise ValueError(f"no pair of games was completed: {played[0].errors[0]}")
         results = [result for pair in played for result in pair.results]
         records = [record for pair in played for record in pair.records if record is not None]
         self._last = records[0]

@@ -1,4 +1,4 @@
-"""What pieces may do: attacks, legal moves, draws; compiled functions of the ``Board`` of ``rlgames.chess.board``."""
+"""Attacks, legal moves, draws; compiled functions of the ``Board`` of ``rlgames.chess.board``."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from rlgames.chess.bitboards import (
 )
 from rlgames.compiled import compilable, compile_function
 
-MOST_MOVES = 448  # at least as many as 16 pieces have (15 queens: 413); the record of a reachable position is 218
+MOST_MOVES = 448  # enough for any 16 pieces (15 queens: 413); the most in a reachable position is 218
 
 
 @compilable
@@ -37,7 +37,7 @@ def piece_at(b: Any, square: int) -> int:
 
 @compilable
 def attackers(b: Any, square: int, occupied: Word) -> Word:
-    """Pieces of both colours that attack ``square`` if the squares ``occupied`` are so."""
+    """Pieces of both colours that attack ``square``, given the ``occupied`` squares."""
     pawns = (PAWN_ATTACKS[1, square] & b.white | PAWN_ATTACKS[0, square] & b.black) & b.pawns
     leapers = KNIGHT_ATTACKS[square] & b.knights | KING_ATTACKS[square] & b.kings
     diagonal = bishop_attacks(square, occupied) & (b.bishops | b.queens)
@@ -46,13 +46,13 @@ def attackers(b: Any, square: int, occupied: Word) -> Word:
 
 @compilable
 def sides(b: Any) -> tuple[Word, Word]:
-    """Pieces of the player to move and of the other."""
+    """Pieces of the side to move, and of the other."""
     return (b.black, b.white) if b.ply & 1 else (b.white, b.black)
 
 
 @compile_function
 def checkers(b: Any) -> Word:
-    """Pieces that attack the king of the player to move."""
+    """Pieces that attack the king of the side to move."""
     own, their = sides(b)
     return attackers(b, lowest_bit(own & b.kings), own | their) & their
 
@@ -80,7 +80,7 @@ def legal_en_passant(b: Any, target: int) -> int:
 
 @compilable
 def pinned_pieces(b: Any, king: int) -> Word:
-    """Pieces of the player to move that stand alone between their king and a long-range piece."""
+    """Pieces of the side to move that alone shield their king from a long-range piece."""
     own, their = sides(b)
     snipers = rook_attacks(king, their) & (b.rooks | b.queens) | bishop_attacks(king, their) & (b.bishops | b.queens)
     snipers &= their
@@ -101,7 +101,7 @@ def generate(b: Any, checks: Word, moves: npt.NDArray[np.int64], captures: bool)
         b: the position.
         checks: its ``checkers``.
         moves: ``[MOST_MOVES]``.
-        captures: only moves that change the material: captures and promotions.
+        captures: only moves that change material: captures and promotions.
     """
     own, their = sides(b)
     occupied, king = own | their, lowest_bit(own & b.kings)
@@ -147,7 +147,7 @@ def add_moves(moves: npt.NDArray[np.int64], count: int, square: int, targets: Wo
 
 @compilable
 def add_king_moves(b: Any, moves: npt.NDArray[np.int64], king: int, goals: Word) -> int:
-    """Write the king's moves by one square at the beginning of ``moves``; returns their number."""
+    """Write the king's one-square moves to the start of ``moves``; returns their number."""
     own, their = sides(b)
     occupied, targets, safe = (own | their) & ~bit(king), KING_ATTACKS[king] & goals, np.int64(0)
     while targets:
@@ -210,14 +210,14 @@ def add_pawn_moves(
 
 @compile_function
 def legal_moves(b: Any) -> npt.NDArray[np.int64]:
-    """All moves that the rules of movement allow, whether or not the game is drawn already."""
+    """All legal moves, even if the game is already drawn."""
     moves = np.empty(MOST_MOVES, np.int64)
     return moves[: generate(b, checkers(b), moves, False)]
 
 
 @compile_function
 def drawn(b: Any) -> bool:
-    """Whether the game is drawn by the fifty-move rule or by dead material (mate cannot be reached by any play)."""
+    """Whether the game is drawn by the fifty-move rule or by dead material (no play leads to mate)."""
     if b.pawns | b.rooks | b.queens == 0:
         if count_bits(b.knights | b.bishops) < 2:
             return True
@@ -228,9 +228,9 @@ def drawn(b: Any) -> bool:
 
 @compile_function
 def repetitions(keys: npt.NDArray[np.int64], n: int, b: Any) -> int:
-    """How often the position ``b`` is among the last of ``keys[:n]``, the keys of the positions before it in order.
+    """How often position ``b`` occurs in ``keys[:n]``, the keys of the positions before it, in order.
 
-    Two or more mean a draw by threefold repetition. Only positions after the last capture or pawn move are looked at.
+    Two or more mean a draw by threefold repetition. Only positions since the last capture or pawn move are compared.
     """
     count = 0
     for k in range(n - 2, max(n - b.clock, 0) - 1, -2):

@@ -1,4 +1,4 @@
-"""Where games of chess begin: positions of a file, random moves, or both; without them all games would be the same."""
+"""Where chess games begin: positions from a file, random moves, or both; without them all games would be the same."""
 
 import os
 import sys
@@ -13,8 +13,8 @@ from rlgames.chess.contest import Course
 from rlgames.chess.epd import lines_of, split_epd
 from rlgames.chess.pgn import Game, from_san, read_pgn
 
-BOOK_PLIES = 16  # of a game in a PGN file
-STANDARD = ("", "standard", "chess", "normal", "from position")  # what files call the variant with the usual rules
+BOOK_PLIES = 16  # taken from a game in a PGN file
+STANDARD = ("", "standard", "chess", "normal", "from position")  # names in files for the usual rules
 
 
 class Openings:
@@ -22,9 +22,9 @@ class Openings:
 
     Args:
         file: positions (EPD or FEN, one per line) or games (PGN, the first 16 plies of each); null: the start position.
-            What cannot be read, or is over, is left out and told on stderr.
-        random_plies: random moves behind it.
-        limit: openings in which one side is ahead by more pawns are drawn again.
+            Entries that cannot be read, or are over, are skipped and reported on stderr.
+        random_plies: random moves after it.
+        limit: openings in which a side is ahead by more pawns are redrawn.
 
     Raises:
         ValueError: for numbers out of range, or a file without a position.
@@ -43,7 +43,7 @@ class Openings:
         """An opening that is not over and, by ``score`` (pawns), not decided.
 
         Raises:
-            ValueError: if a thousand draws in a row were refused.
+            ValueError: if a thousand draws in a row were rejected.
         """
         for _ in range(1000):
             course = Course(*self.book[int(rng.integers(len(self.book)))])
@@ -54,11 +54,11 @@ class Openings:
             course.opening = len(course.moves)
             if course.end() is None and abs(score(course.board)) <= self.limit:
                 return course
-        raise ValueError(f"openings.limit is {self.limit}; a thousand openings in a row were decided by more")
+        raise ValueError(f"openings.limit is {self.limit}; a thousand openings in a row were beyond it")
 
 
 def _read(file: Path) -> list[tuple[Any, tuple[int, ...]]]:
-    """The openings of ``file``, each a position and moves from there on; what cannot be used is told on stderr."""
+    """The openings of ``file``, each a position and moves from it; unusable ones are reported on stderr."""
     games = file.suffix.lower() == ".pgn"
     found = read_pgn(file.read_text(encoding="utf-8-sig", errors="replace")) if games else None
     entries = (
@@ -85,11 +85,11 @@ def _opening(game: Game) -> tuple[Any, tuple[int, ...]]:
     """Where ``game`` begins, and its first moves.
 
     Raises:
-        ValueError: if it is of other rules, or over.
+        ValueError: if it has other rules, or is over.
     """
     variant = game.tags.get("Variant", "standard")
     if variant.lower() not in STANDARD:
-        raise ValueError(f"it is of the variant {variant}")
+        raise ValueError(f"its variant is {variant}")
     course = Course(Board.from_fen(game.tags["FEN"]) if "FEN" in game.tags else START)
     for word in game.moves[:BOOK_PLIES]:
         _check_on(course)

@@ -1,4 +1,4 @@
-"""Two players play pairs of games: the same opening twice, with colours exchanged."""
+"""Pairs of games between two players: the same opening twice, with colours exchanged."""
 
 import hashlib
 from collections.abc import Callable
@@ -24,8 +24,8 @@ class Pair(NamedTuple):
     """Two games from the same opening.
 
     Attributes:
-        records: the first player has White in the first game; None for a game that an engine did not survive.
-        errors: what such an engine said.
+        records: the first player has White in the first game; None for a game in which an engine failed.
+        errors: what that engine reported.
     """
 
     records: tuple[Record | None, Record | None]
@@ -33,19 +33,19 @@ class Pair(NamedTuple):
 
     @property
     def results(self) -> list[int]:
-        """+1, 0, -1 for the first player in every game that was played to its end."""
+        """+1, 0, -1 for the first player in every completed game."""
         return [side * record.winner for side, record in zip((1, -1), self.records, strict=True) if record is not None]
 
     @property
     def digest(self) -> str:
-        """A word that tells it from pairs of other games."""
+        """A word that distinguishes it from pairs with other games."""
         courses = [record.course for record in self.records if record is not None]
         games = [(course.boards[0].fen(), course.moves) for course in courses]
         return hashlib.sha256(repr(games).encode()).hexdigest()[:16]
 
     @property
     def points(self) -> float | None:
-        """Of the first player, 0 to 2; None if a game is missing."""
+        """Points of the first player, 0 to 2; None if a game is missing."""
         return 1 + sum(self.results) / 2 if len(self.results) == 2 else None
 
 
@@ -61,10 +61,10 @@ def play_pair(
 
     Args:
         first: a player.
-        second: the other.
+        second: the other player.
         openings: where they begin.
         rules: when they end early.
-        score: judges openings, see ``Openings.draw``.
+        score: rates openings, see ``Openings.draw``.
         rng: draws the opening.
     """
     opening = openings.draw(rng, score)
@@ -80,7 +80,7 @@ def play_pair(
 
 
 class Seat(NamedTuple):
-    """Who plays, in words and arrays that can be sent to another process.
+    """A player, as words and arrays that can be sent to another process.
 
     Attributes:
         name: path of a checkpoint, ``start``, or an engine, see ``rlgames.chess.uci_engine.command_of``.
@@ -126,7 +126,7 @@ class Match(NamedTuple):
 
 
 class Played(NamedTuple):
-    """What is kept of a pair, see ``Pair``; ``texts`` are its games as PGN."""
+    """The result of a pair, see ``Pair``; ``texts`` are its games as PGN."""
 
     points: float | None
     digest: str
@@ -135,11 +135,11 @@ class Played(NamedTuple):
     texts: list[str]
 
 
-_here: tuple[Match, Any, Any, Searcher] | None = None  # the match, the players and the judge of this process
+_here: tuple[Match, Any, Any, Searcher] | None = None  # this process's match, players and judge
 
 
 def begin(match: Match) -> None:
-    """Take seats in this process."""
+    """Set up the players in this process."""
     global _here
     _here = match, match.first.take(), match.second.take(), Searcher(start_values(), depth=1, nodes=0)
     for player in _here[1:3]:
@@ -177,11 +177,11 @@ def coefficients_of(saved: dict[str, Any], path: str) -> npt.NDArray[np.float32]
     """The coefficients that a checkpoint holds.
 
     Raises:
-        ValueError: if it is not one of chess.
+        ValueError: if it is not a chess checkpoint.
     """
     for tensor in saved["network"].values():
         if tensor.numel() == SIZE:
             coefficients: npt.NDArray[np.float32] = tensor.numpy().reshape(-1).astype(np.float32)
             return coefficients
     game = str(saved["config"].get("game", {}).get("_target_", "")).rpartition(".")[2]
-    raise ValueError(f"{path} holds no agent of chess with {SIZE} coefficients, but one of {game}")
+    raise ValueError(f"{path} holds no chess agent with {SIZE} coefficients, but one for {game}")

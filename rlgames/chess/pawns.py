@@ -1,7 +1,7 @@
-"""Pawn structure, and passed pawns among the pieces; always for the player who moves up the board.
+"""Pawn structure, and passed pawns among the pieces; always for the side that moves up the board.
 
-Functions take a ``View`` and a sink. ``sink.note(term, count)`` either looks the coefficient up, or counts; so the
-text is one for the evaluation and for the features.
+Functions take a ``View`` and a sink. ``sink.note(term, count)`` either looks up the coefficient or counts, so the
+evaluation and the features share one source.
 """
 
 from typing import Any
@@ -50,7 +50,7 @@ def beside(squares: Word) -> Word:
 
 @compilable
 def above(squares: Word) -> Word:
-    """``squares`` and all in front of them."""
+    """``squares`` and all squares in front."""
     squares |= squares << 8
     squares |= squares << 16
     return squares | squares << 32
@@ -58,7 +58,7 @@ def above(squares: Word) -> Word:
 
 @compilable
 def below(squares: Word) -> Word:
-    """``squares`` and all behind them."""
+    """``squares`` and all squares behind."""
     squares |= shift_down(squares, 8)
     squares |= shift_down(squares, 16)
     return squares | shift_down(squares, 32)
@@ -126,7 +126,7 @@ def passed_pawns(sink: Any, v: Any, passed: Word, their_passed: Word) -> Word:
             total += sink.note(PASSED_BLOCKED + rank, 1)
         elif path & occupied == 0:
             total += sink.note(PASSED_FREE + rank, 1)
-            moves = min(6 - rank, 5)  # to promotion; the pawn's first move may be double
+            moves = min(6 - rank, 5)  # to promotion; the first move may be double
             if alone and distance(their_king, 56 + (square & 7)) - v.waits > moves:
                 total += sink.note(UNSTOPPABLE, 1)
         if rank >= 2:

@@ -15,17 +15,17 @@ WIDTH = 80  # columns of the move text
 # piece, file and rank of the first square, the second square, promotion
 _SAN = re.compile(r"([PNBRQK]?)([a-h]?)([1-8]?)[x:-]?([a-h][1-8])(?:=?\(?([NBRQnbrq])\)?)?")
 _TOKEN = re.compile(
-    r"\{[^}]*\}|;.*|^%.*|\$\d+"  # comments, lines for other programs, signs by their numbers
+    r"\{[^}]*\}|;.*|^%.*|\$\d+"  # comments, escaped lines, numeric annotation glyphs
     r'|\[\s*(?P<tag>\w+)\s*"(?P<text>(?:\\.|[^"\\]|"(?!\s*\]))*)"\s*\]'
     r"|(?P<variation>[()])|(?P<end>1-0|0-1|1/2(?:-1/2)?|\*)(?![\w/-])"
     r"|(?:\d+\.+)?(?P<word>[^\s(){}\[\];*$]+)",
     re.MULTILINE,
 )
-_NO_MOVE = re.compile(r"[\d.]+|[!?]+|e\.?p\.?")  # move numbers, signs, "en passant"
+_NO_MOVE = re.compile(r"[\d.]+|[!?]+|e\.?p\.?")  # move numbers, annotation signs, "en passant"
 
 
 class Game(NamedTuple):
-    """A game as it stands in a PGN file.
+    """A game from a PGN file.
 
     Attributes:
         tags: by their names.
@@ -37,9 +37,9 @@ class Game(NamedTuple):
 
 
 def read_pgn(text: str) -> Iterator[Game]:
-    """The games of ``text``, without comments and variations; blank lines mean nothing.
+    """The games of ``text``, without comments and variations; blank lines are ignored.
 
-    A game ends with its result, or before tags of the next one.
+    A game ends with its result, or before the tags of the next one.
     """
     game, depth = Game({}, []), 0
     for token in _TOKEN.finditer(text):
@@ -74,7 +74,7 @@ def san(board: Any, move: int) -> str:
 
 
 def from_san(board: Any, text: str) -> int:
-    """The legal move that ``text`` names, "Nf3" or "g1f3"; signs such as "+" and "!" and naming too much do not matter.
+    """The legal move that ``text`` names, "Nf3" or "g1f3"; signs such as "+" and "!" and redundant detail are ignored.
 
     Raises:
         ValueError: if there is none, or more than one.
@@ -106,7 +106,7 @@ def _begins(move: int, file: str | None, rank: str | None) -> bool:
 
 
 def _origin(board: Any, move: int, piece: int) -> str:
-    """What of the first square is needed to tell ``move`` from moves of other such pieces."""
+    """The part of the first square needed to tell ``move`` from moves of other such pieces."""
     source, target = move & 63, move >> 6 & 63
     others = [m & 63 for m in map(int, legal_moves(board)) if m >> 6 & 63 == target and m & 63 != source]
     others = [square for square in others if piece_at(board, square) == piece]
@@ -119,11 +119,11 @@ def _origin(board: Any, move: int, piece: int) -> str:
 
 
 def pgn(record: Record, tags: Mapping[str, str]) -> str:
-    """The game as PGN; what was thought of a move stands behind it as {score in pawns / depth}.
+    """The game as PGN; the thought on a move follows it as {score in pawns / depth}.
 
     Args:
         record: the game.
-        tags: such as Event, White and Black; the seven standard ones come first, "?" where they are missing.
+        tags: such as Event, White and Black; the seven standard ones come first, "?" if missing.
     """
     course = record.course
     known = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?"}
@@ -141,7 +141,7 @@ def _quoted(text: str) -> str:
 
 
 def _words(course: Course, record: Record) -> Iterable[str]:
-    bare = False  # whether White's move stands just before, so that Black's needs no number
+    bare = False  # whether White's move directly precedes, so that Black's needs no number
     for n, (board, move) in enumerate(zip(course.boards, course.moves, strict=False)):
         if board.player() > 0 or not bare:
             yield f"{board.ply // 2 + 1}{'.' if board.player() > 0 else '...'}"
@@ -152,7 +152,7 @@ def _words(course: Course, record: Record) -> Iterable[str]:
 
 
 def comment(thought: Any) -> str:
-    """Such as "{+0.34/7}" or "{-M2/5}", from the view of the player who moved."""
+    """Such as "{+0.34/7}" or "{-M2/5}", from the view of the side that moved."""
     score = f"{'+' if thought.mate > 0 else '-'}M{abs(thought.mate)}" if thought.mate else f"{thought.score:+.2f}"
     return f"{{{score}/{thought.depth}}}"
 

@@ -1,4 +1,4 @@
-"""Pieces, kings and threats, always for the player who moves up the board; see ``pawns`` for sinks."""
+"""Pieces, kings and threats, always for the side that moves up the board; see ``pawns`` for sinks."""
 
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ class View(NamedTuple):
         pawns, knights, bishops, rooks, queens, kings: of both colours.
         own, their: all pieces of a colour.
         castling: own rights: 1 short, 2 long.
-        waits: 1 if the other player is to move, else 0.
+        waits: 1 if the other side is to move, else 0.
     """
 
     pawns: int
@@ -48,7 +48,7 @@ class View(NamedTuple):
 
 @compilable
 def views(b: Any) -> tuple[View, View]:
-    """What White and what Black sees of ``b``."""
+    """``b`` as White and as Black sees it."""
     white = View(
         *(b.pawns, b.knights, b.bishops, b.rooks, b.queens, b.kings),
         *(b.white, b.black, b.castling & 3, b.ply & 1),
@@ -63,7 +63,7 @@ def views(b: Any) -> tuple[View, View]:
 
 @compilable
 def pieces(sink: Any, v: View) -> tuple[Word, Word]:
-    """Sum of the terms of knights to king and of their threats, and all squares attacked by them but the king's."""
+    """Sum of the terms of knights to king and of their threats, and all squares they attack, without the king's."""
     own_pawns, occupied = v.own & v.pawns, v.own | v.their
     own_support, guarded = beside(own_pawns) << 8, shift_down(beside(v.their & v.pawns), 8)
     free, their_king = ~(v.own | guarded), lowest_bit(v.kings & v.their)
@@ -120,7 +120,7 @@ def piece(sink: Any, kind: int, mobility: int, square: int, attacks: Word, free:
 
 @compilable
 def minor_pieces(sink: Any, v: View, outposts: Word, knight_attacks: Word) -> Word:
-    """Sum of the terms of knights and bishops but for their places and mobility."""
+    """Sum of the terms of knights and bishops except place and mobility."""
     pawns, knights, bishops = v.own & v.pawns, v.own & v.knights, v.own & v.bishops
     n_pawns, n_knights, n_bishops = count_bits(pawns), count_bits(knights), count_bits(bishops)
     total = sink.note(t.MATERIAL + 1, n_knights) + sink.note(t.MATERIAL + 2, n_bishops)
@@ -140,7 +140,7 @@ def minor_pieces(sink: Any, v: View, outposts: Word, knight_attacks: Word) -> Wo
 
 @compilable
 def heavy_pieces(sink: Any, v: View, rook_attacked: Word) -> Word:
-    """Sum of the terms of rooks and queens but for their places and mobility."""
+    """Sum of the terms of rooks and queens except place and mobility."""
     pawns, rooks, queens = v.own & v.pawns, v.own & v.rooks, v.own & v.queens
     total = sink.note(t.MATERIAL + 3, count_bits(rooks)) + sink.note(t.MATERIAL + 4, count_bits(queens))
     if pawns == 0:
@@ -161,7 +161,7 @@ def heavy_pieces(sink: Any, v: View, rook_attacked: Word) -> Word:
 
 @compilable
 def checks(sink: Any, v: View, safe: Word, king: int, knights: Word, bishops: Word, rooks: Word, queens: Word) -> Word:
-    """Sum of the terms of checks on ``safe`` squares to the enemy ``king`` by the attacks of pieces."""
+    """Sum of the terms of possible checks to the enemy ``king`` from ``safe`` squares."""
     occupied = v.own | v.their
     diagonal, straight = bishop_attacks(king, occupied) & safe, rook_attacks(king, occupied) & safe
     total = sink.note(t.KING_CHECKS, count_bits(KNIGHT_ATTACKS[king] & safe & knights))
@@ -208,7 +208,7 @@ def threat_by(sink: Any, v: View, term: int, first: int, attacks: Word) -> Word:
 def king_and_undefended(sink: Any, v: View, attacks: Word, their_attacks: Word) -> Word:
     """Sum of the terms of the own king, and of what enemy pieces do not defend.
 
-    ``attacks`` are those of all own pieces, ``their_attacks`` those of all enemy pieces, both without the kings'.
+    ``attacks`` are by all own pieces, ``their_attacks`` by all enemy pieces, both without the kings'.
     """
     their_king = KING_ATTACKS[lowest_bit(v.kings & v.their)]
     total = sink.note(t.KING_WEAK, count_bits(their_king & attacks & ~their_attacks))

@@ -17,7 +17,7 @@ Numbers = npt.NDArray[np.floating[Any]]
 
 
 class SearchAgent:
-    """Plays by search; learns by any step-size rule of ours, which is told every error, or any optimizer of torch.
+    """Plays by search; learns by any of our step-size rules, which are told every error, or any torch optimizer.
 
     Args:
         network: see ``rlgames.networks.linear.LinearEvaluation``.
@@ -55,7 +55,7 @@ class SearchAgent:
             board: the position.
             colour: +1 if the value is White's, -1 if Black's.
             value: V, for ``colour``.
-            delta: by how much it should have been higher.
+            delta: how much higher it should have been.
         """
         indices, counts = self.network.features.features(board)
         slope = self.network.slope(value)
@@ -68,15 +68,15 @@ class SearchAgent:
             )
             self.optimizer.step(delta, slope)
         else:
-            self._sum[rows] -= delta * slope * x  # of a loss, which torch's optimizers descend
+            self._sum[rows] -= delta * slope * x  # gradient of a loss, which torch's optimizers descend
 
     def learn_tree(self, tree: Any) -> None:
-        """Learn from the tree of a search: w ← w + step size · Σ δ ∇V, over all of its quiet positions in one step.
+        """Learn from the tree of a search: w ← w + step size · Σ δ ∇V, over all its quiet positions in one step.
 
-        δ leads from V of the present evaluation of a position to what the search found; of a bound only if the
-        evaluation violates it (Veness et al. 2009). Most moves of a tree are blunders, which the player to move is
-        about to punish: there the evaluation, which the search only ever uses in quiet positions, would learn that
-        being to move is worth a pawn and a half.
+        δ leads from V of a position's present evaluation to what the search found; to a bound only if the evaluation
+        violates it (Veness et al. 2009). Most moves of a tree are blunders that the side to move is about to punish:
+        there the evaluation, which the search uses only in quiet positions, would learn that having the move is worth
+        a pawn and a half.
 
         Args:
             tree: see ``rlgames.chess.search.tree.Tree``.
@@ -95,7 +95,7 @@ class SearchAgent:
             self._sum -= step
 
     def finish(self) -> None:
-        """All positions of a batch of games were learned: here torch's optimizers make their step."""
+        """The positions of a batch of games are learned: torch's optimizers make their step here."""
         if not isinstance(self.optimizer, StepSize):
             sparse = isinstance(self.optimizer, torch.optim.SparseAdam)
             self.weight.grad = self._sum.to_sparse(1) if sparse else self._sum
@@ -114,7 +114,7 @@ class SearchAgent:
         return j
 
     def values(self, found: Sequence[Any]) -> Numbers:
-        """V of what searches found, for the player to move: of the score, or -1 or +1 for a mate."""
+        """V of search results, for the side to move: of the score, or -1 or +1 for a mate."""
         values = self.units([thought.score for thought in found])
         mates = np.sign([thought.mate for thought in found])
         return np.where(mates != 0, mates, values)
@@ -125,7 +125,7 @@ class SearchAgent:
         return values
 
     def best(self, board: Any) -> tuple[int, float]:
-        """The move that a search without knowledge of the game before finds, and its V from White's view."""
+        """The move that a search without the game's history finds, and its V from White's view."""
         self._player = self._player or self._searcher(self.coefficients())
         found = self._player.think(Course(board))
         return found.move, board.player() * float(self.values([found])[0])

@@ -1,4 +1,4 @@
-"""Our own chess engine as a player: compiled search with coefficients that were learned."""
+"""Our own chess engine as a player: compiled search with learned coefficients."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from rlgames.chess.search import Limits, Result, Search
 
 
 class Searcher:
-    """Searches the same number of nodes, to the same depth or for the same time, for every move.
+    """Spends the same nodes, depth or time on every move.
 
     Args:
         coefficients: of the evaluation, ``[SIZE]`` in pawns.
         nodes, depth, ms: limits per move; 0: none.
         hash_mb: size of the transposition table.
         name: for people.
-        tree: give what is found about the positions of the tree, too.
+        tree: also report what is found about the positions of the tree.
 
     Raises:
-        ValueError: without any limit, or for coefficients that cannot be used.
+        ValueError: without any limit, or for invalid coefficients.
     """
 
     def __init__(
@@ -39,19 +39,19 @@ class Searcher:
         self.search = Search(coefficients, hash_mb, tree=tree)
 
     def load(self, coefficients: npt.NDArray[np.float32]) -> None:
-        """Go on with other coefficients."""
+        """Use other coefficients from now on."""
         self.search.load(coefficients)
 
     def new_game(self) -> None:
-        """Forget what was found, so that a game does not depend on those before."""
+        """Clear the memory, so that a game does not depend on earlier ones."""
         self.search.clear()
 
     def think(self, course: Any) -> Result:
-        """The move in the present position of ``course``, and what it is based on."""
+        """The move in the present position of ``course``, and its basis."""
         return self.search.run(course.board, course.keys, self.limits)
 
     def score(self, board: Any) -> float:
-        """The evaluation of ``board`` when captures have been played out, in pawns, for the player to move."""
+        """The evaluation of ``board`` after captures are played out, in pawns, for the side to move."""
         return self.search.run(board, (), Limits(depth=1)).score
 
 

@@ -1,4 +1,4 @@
-"""Training games of chess: between an agent and itself, its earlier selves, or an engine; in several processes."""
+"""Chess training games: an agent against itself, its earlier selves, or an engine; in several processes."""
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -26,7 +26,7 @@ class Game(NamedTuple):
 
     Attributes:
         record: the game.
-        learners: colours of the agent, +1 White, -1 Black; both in games against itself.
+        learners: colours the agent plays, +1 White, -1 Black; both against itself.
         text: the game as PGN.
     """
 
@@ -42,7 +42,7 @@ class Task(NamedTuple):
         number: of the game, from 1.
         seed: of its randomness.
         opponent: ``self``, ``past`` or ``engine``.
-        colour: of the agent, except in games against itself.
+        colour: of the agent, unless it plays itself.
         past: coefficients of its earlier self.
     """
 
@@ -54,23 +54,23 @@ class Task(NamedTuple):
 
 
 class SelfPlay:
-    """Who plays whom, how deep they think, and where games begin and end.
+    """Who plays whom, how deeply they search, and where games begin and end.
 
     Args:
         openings: see ``rlgames.chess.openings.Openings``.
         adjudication: see ``rlgames.chess.contest.Adjudication``.
         nodes, depth: limits of the agent's search per move; 0: none.
         hash_mb: of its transposition table.
-        processes: that play games at the same time, with the same result.
+        processes: how many play games at the same time; the result is the same.
         past: share of the games against an earlier self, 0 to 1.
-        past_every: games after which the agent is remembered as an earlier self; the last 20 are kept.
+        past_every: an earlier self is kept every so many games; the last 20 remain.
         engine: path of a UCI engine; null: none.
         engine_share: share of the games against it, 0 to 1.
         engine_nodes: its limit per move.
         engine_options: its UCI options.
 
     Attributes:
-        trees: whether thoughts come with what was found about the positions of the tree, for TreeStrap.
+        trees: whether thoughts include the positions of the tree, for TreeStrap.
 
     Raises:
         ValueError: for a number out of range.
@@ -117,7 +117,7 @@ class SelfPlay:
         """The agent that plays and learns with ``network``, whose coefficient ``fixed`` does not learn (-1: all do).
 
         Raises:
-            ValueError: if it is no linear evaluation.
+            ValueError: if it is not a linear evaluation.
         """
         if not hasattr(network, "slope"):
             raise ValueError("learner=td_leaf learns the coefficients of a linear evaluation: network=linear")
@@ -128,10 +128,10 @@ class SelfPlay:
         return Searcher(coefficients, self.nodes, self.depth, 0, self.hash_mb, "agent")
 
     def games(self, coefficients: Weights, first: int, rng: np.random.Generator, count: int) -> Iterator[Game]:
-        """Play ``count`` games with the same ``coefficients``, each given when it is over; ``first`` were before.
+        """Play ``count`` games with the same ``coefficients`` and yield each when over; ``first`` games came before.
 
         Raises:
-            ValueError: if an engine fails, or openings are all refused.
+            ValueError: if an engine fails, or all openings are rejected.
         """
         tasks = [self._task(first + k + 1, rng) for k in range(count)]
         try:
@@ -144,7 +144,7 @@ class SelfPlay:
             raise ValueError(str(error)) from error
 
     def _task(self, number: int, rng: np.random.Generator) -> Task:
-        """What is drawn for a game, always the same amount."""
+        """The random choices for a game, always the same number."""
         seed, u, colour = int(rng.integers(2**63)), rng.random(), 1 - 2 * int(rng.integers(2))
         which = int(rng.integers(2**31))
         past, engine = self.shares
@@ -153,14 +153,14 @@ class SelfPlay:
         return Task(number, seed, "engine" if past <= u < past + engine else "self", colour, None)
 
     def _workers(self) -> ProcessPoolExecutor:
-        """The processes; they begin when code is compiled, so as to find it on the disk."""
+        """The processes; they start after compilation, so that they find the code on disk."""
         if self._pool is None:
             Table(self).play(start_values(), Task(0, 0, "self", 1, None))
             self._pool = ProcessPoolExecutor(self.processes, get_context("spawn"), _begin, (self,))
         return self._pool
 
     def __getstate__(self) -> dict[str, Any]:
-        """For the processes: all but what belongs to this one."""
+        """For the processes: everything that does not belong to this one."""
         return self.__dict__ | {"_pool": None, "_table": None, "_past": []}
 
     def remember(self, games: int, coefficients: Weights) -> None:
@@ -173,7 +173,7 @@ class SelfPlay:
         return {"past": [(games, torch.from_numpy(weights)) for games, weights in self._past]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on with the earlier selves of a checkpoint."""
+        """Restore the earlier selves of a checkpoint."""
         self._past = [(games, weights.numpy()) for games, weights in state["past"]]
 
     def close(self) -> None:
@@ -186,7 +186,7 @@ class SelfPlay:
 
 
 class Table:
-    """A board with two players at it, who play one game after the other; each process has one."""
+    """A board and two players, who play one game after another; each process has one."""
 
     def __init__(self, setting: SelfPlay) -> None:
         self.setting = setting
@@ -229,7 +229,7 @@ _table: Table | None = None  # of a worker process
 
 
 def _begin(setting: SelfPlay) -> None:
-    """A process begins."""
+    """Set up a worker process."""
     global _table
     follow_parent()
     torch.set_num_threads(1)

@@ -1,7 +1,8 @@
-"""What the chess evaluation looks at: the names of its terms, and their places.
+"""The terms of the chess evaluation: their names and their places.
 
-Every term has two coefficients, one for the middlegame and one for the endgame, between which the material on the board
-interpolates; only the five values of pieces have a single one. Squares and ranks are seen by the owner of the piece.
+Every term has two coefficients, one for the middlegame and one for the endgame, interpolated by
+the material on the board; only the five piece values have a single one. Squares and ranks are as the piece's owner sees
+them.
 """
 
 WORDS = ("pawn", "knight", "bishop", "rook", "queen", "king")

@@ -14,7 +14,7 @@ def square_name(square: int) -> str:
 
 
 def letters(board: Any) -> list[str]:
-    """The letter of the piece on each square (capital: White), "." where there is none; from a1 to h8."""
+    """The letter of the piece on each square (capital: White), "." where empty; from a1 to h8."""
     found = ["."] * 64
     for word, letter in zip(board[:6], PIECES, strict=True):
         for square in range(64):
@@ -58,17 +58,17 @@ def write_fen(board: Any) -> str:
 
 
 def parse_fen(text: str) -> tuple[list[int], int, int, int, int]:
-    """Read Forsyth-Edwards notation; castling rights and en passant squares that cannot be are dropped.
+    """Read Forsyth-Edwards notation; impossible castling rights and en passant squares are dropped.
 
     Returns:
         The words of pawns to kings, White and Black; castling rights; en passant square or -1; clock; ply.
 
     Raises:
-        ValueError: saying what is wrong.
+        ValueError: naming the fault.
     """
     fields = text.split()
     if not 1 <= len(fields) <= 6:
-        raise ValueError(f"FEN {text!r}: it has {len(fields)} fields; wanted are pieces, side, castling, en passant, clock, move")  # fmt: skip # noqa: E501
+        raise ValueError(f"FEN {text!r}: it has {len(fields)} fields; it needs pieces, side, castling, en passant, clock, move")  # fmt: skip # noqa: E501
     pieces, side, rights, en_passant, clock, number = [*fields, *["w", "-", "-", "0", "1"][len(fields) - 1 :]]
     words = _pieces(text, pieces)
     if side not in ("w", "b"):
@@ -92,7 +92,7 @@ def _pieces(text: str, pieces: str) -> list[int]:
                 square += int(letter)
                 continue
             if letter.upper() not in PIECES:
-                raise ValueError(f"FEN {text!r}: {letter!r} is no piece; pieces are PNBRQK and pnbrqk")
+                raise ValueError(f"FEN {text!r}: {letter!r} is not a piece; pieces are PNBRQK and pnbrqk")
             if square < 8 * rank + 8:
                 words[PIECES.index(letter.upper())] |= 1 << square
                 words[6 + letter.islower()] |= 1 << square
@@ -102,9 +102,9 @@ def _pieces(text: str, pieces: str) -> list[int]:
     for colour, word in zip(("White", "Black"), words[6:], strict=True):
         kings, pawns = (words[5] & word).bit_count(), (words[0] & word).bit_count()
         if kings != 1:
-            raise ValueError(f"FEN {text!r}: {colour} has {kings} kings; wanted is one")
+            raise ValueError(f"FEN {text!r}: {colour} has {kings} kings; it must have one")
         if word.bit_count() > 16 or pawns > 8:
-            raise ValueError(f"FEN {text!r}: {colour} has {word.bit_count()} pieces, {pawns} of them pawns; at most 16 and 8 are possible")  # fmt: skip # noqa: E501
+            raise ValueError(f"FEN {text!r}: {colour} has {word.bit_count()} pieces, {pawns} of them pawns; at most 16 and 8 are allowed")  # fmt: skip # noqa: E501
     if words[0] & 0xFF000000000000FF:
         raise ValueError(f"FEN {text!r}: there is a pawn on the first or last rank")
     return words

@@ -1,4 +1,4 @@
-"""What the UCI engine does when it thinks: position and history, deeper and deeper search, lines of information."""
+"""The thinking of the UCI engine: position and history, iterative search, lines of information."""
 
 import threading
 import time
@@ -9,14 +9,14 @@ from rlgames.chess.board import START, Board, legal_moves
 from rlgames.chess.contest import Course
 from rlgames.chess.search import Limits, Search
 
-OTHERS_MB = 16  # hash table of the lines behind the first
+OTHERS_MB = 16  # hash table for the lines after the first
 
 
 class Line(NamedTuple):
-    """A root move with what is to be expected.
+    """A root move with its expected line.
 
     Attributes:
-        score: in pawns, for the player to move.
+        score: in pawns, for the side to move.
         mate: in moves, see ``rlgames.chess.search.Result``.
         moves: the line.
     """
@@ -30,7 +30,7 @@ class Thinker:
     """An engine's mind.
 
     Args:
-        coefficients: of the evaluation; they are scaled so that a pawn is worth 100 centipawns.
+        coefficients: of the evaluation; scaled so that a pawn is worth 100 centipawns.
         say: prints a line.
     """
 
@@ -51,20 +51,20 @@ class Thinker:
         return self.course.board
 
     def clear(self) -> None:
-        """Forget what was found."""
+        """Clear the memory."""
         self.search.clear()
         self.others.clear()
 
     def stop(self) -> None:
-        """End the search that is running, from another thread."""
+        """Stop the running search, from another thread."""
         self.search.stop()
         self.others.stop()
 
     def set_option(self, name: str, value: str) -> None:
-        """Set a UCI option; unknown ones are left alone.
+        """Set a UCI option; unknown ones are ignored.
 
         Raises:
-            ValueError: for a value that makes no sense.
+            ValueError: for an invalid value.
         """
         if name == "clear hash":
             self.clear()
@@ -82,10 +82,10 @@ class Thinker:
             self.overhead = int(value)
 
     def position(self, words: Sequence[str]) -> None:
-        """Take over the position of "startpos moves e2e4" or "fen ... moves ...".
+        """Set the position from "startpos moves e2e4" or "fen ... moves ...".
 
         Raises:
-            ValueError: if there is something wrong with it; the former position stays.
+            ValueError: if it is invalid; the former position stays.
         """
         words = list(words)
         split = words.index("moves") if "moves" in words else len(words)
@@ -103,14 +103,14 @@ class Thinker:
         self.course = course
 
     def think(self, depth: int, nodes: int, stop: threading.Event, began: float, only: Sequence[str] = ()) -> str:
-        """Search deeper and deeper.
+        """Search with increasing depth.
 
         Args:
-            depth: the last one.
-            nodes: to look at in all; 0 sets no limit.
-            stop: set when it is enough.
-            began: when the clock began to run, ``time.monotonic()``.
-            only: root moves to look at; empty for all.
+            depth: the last depth.
+            nodes: total to search; 0: no limit.
+            stop: set to end the search.
+            began: when the clock started, ``time.monotonic()``.
+            only: root moves to consider; empty: all.
 
         Returns:
             The best move, "0000" if there is none.
@@ -134,10 +134,10 @@ class Thinker:
         return self.board.uci(best)  # type: ignore[no-any-return]
 
     def _look(self, roots: list[int], depth: int, nodes: int, stop: threading.Event) -> tuple[list[Line], int]:
-        """The best lines that begin with some of ``roots``, the best first, and nodes; fewer lines if it was stopped.
+        """The best lines from the moves ``roots``, best first, and nodes; fewer lines if stopped.
 
-        The first line comes from a search of its own, so that it is the same however many are wanted. Each other one
-        is the best without the moves before it; it can seem to be better, and is then said to be as good.
+        The first line comes from its own search, so it is the same however many lines are wanted. Each other line is
+        the best without the moves before it; if it seems better than the first, it is reported as equal.
         """
         lines: list[Line] = []
         count, left = 0, roots
@@ -153,7 +153,7 @@ class Thinker:
         return [*lines[:1], *sorted(lines[1:], key=_rank, reverse=True)], count
 
     def _tell(self, lines: Sequence[Line], depth: int, nodes: int, seconds: float) -> None:
-        """Print what was found."""
+        """Print the lines."""
         for n, line in enumerate(lines, start=1):
             moves, board = [], self.board
             for move in line.moves:
@@ -165,15 +165,15 @@ class Thinker:
 
 
 def _rank(line: Line) -> float:
-    """Mates before scores, the quickest first; being mated last, the slowest first."""
+    """Mates before scores, quickest first; being mated last, slowest first."""
     return line.score if not line.mate else (1e6 - line.mate if line.mate > 0 else -1e6 - line.mate)
 
 
 def from_uci(board: Any, word: str) -> int:
-    """The legal move ``word``, be the game drawn or not.
+    """The legal move ``word``, even if the game is drawn.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if it is not legal.
     """
     for move in map(int, legal_moves(board)):
         if board.uci(move) == word:

@@ -1,4 +1,4 @@
-"""A chess engine of its own process that speaks UCI, by the library chess (GPL, optional extra ``chess``)."""
+"""A UCI chess engine in its own process, through the library chess (GPL, optional extra ``chess``)."""
 
 import os
 import shlex
@@ -16,7 +16,7 @@ MATE = 100_000  # centipawns; a mate in n moves scores this much less n
 
 
 class EngineError(ValueError):
-    """The engine ended, hung, or answered what is no legal move."""
+    """The engine ended, hung, or gave an illegal move."""
 
 
 def command_of(player: str) -> str | None:
@@ -32,11 +32,11 @@ class UciEngine:
 
     Args:
         command: path of the engine, and its arguments.
-        options: UCI options, such as ``{"UCI_LimitStrength": True, "UCI_Elo": 1350}``; Ponder and MultiPV are not for
-            us to set.
+        options: UCI options, such as ``{"UCI_LimitStrength": True, "UCI_Elo": 1350}``; Ponder and MultiPV cannot
+            be set.
         depth, nodes, seconds: limits per move; at least one must be given.
-        timeout: seconds an engine may take for anything, beyond ``seconds`` for moves.
-        game: chess; not needed, taken because all opponents are built alike.
+        timeout: seconds an engine may take for anything, in addition to ``seconds`` for moves.
+        game: chess; unused, since all opponents are built alike.
 
     Raises:
         ValueError: if the library or the engine is missing, does not speak UCI, or refuses an option.
@@ -60,7 +60,7 @@ class UciEngine:
             raise ValueError(f"there is no engine {words[0]}, or it cannot be run")
         self._chess, self._errors = chess, (engine.EngineError, TimeoutError)
         self._words, self._options, self._timeout = words, dict(options or {}), timeout + (seconds or 0)
-        # a limit of time ends even an engine that hangs
+        # a time limit ends even an engine that hangs
         self._limit = engine.Limit(depth=depth, nodes=nodes, time=timeout if seconds is None else seconds)
         self._engine = self._open()
         self.name = str(self._engine.id.get("name", words[0]))
@@ -72,11 +72,11 @@ class UciEngine:
         def start() -> None:
             try:
                 popen = self._chess.engine.SimpleEngine.popen_uci
-                opened.set_result(popen(self._words, timeout=self._timeout, setpgrp=True))  # Ctrl-C is not for it
+                opened.set_result(popen(self._words, timeout=self._timeout, setpgrp=True))  # Ctrl-C must not reach it
             except Exception as error:
                 opened.set_exception(error)
 
-        # The library's own thread inherits that it must not keep the program alive.
+        # The library's own thread inherits being a daemon, so it does not keep the program alive.
         threading.Thread(target=start, daemon=True).start()
         try:
             engine = opened.result()
@@ -90,17 +90,17 @@ class UciEngine:
         return engine
 
     def new_game(self) -> None:
-        """What follows is another game: the engine may forget the last one; if it died, it begins anew."""
+        """A new game begins: the engine may forget the last one; if it died, it is restarted."""
         self._game += 1
         if self._died:
             self.close()
             self._engine, self._died = self._open(), False
 
     def think(self, course: Any) -> Result:
-        """The move in the present position of ``course``, its score (0 if not told), and the line it expects.
+        """The move in the present position of ``course``, its score (0 if not given), and the line it expects.
 
         Raises:
-            EngineError: if there is no legal move to be had from it.
+            EngineError: if it gives no legal move.
         """
         board = self._chess.Board(course.boards[0].fen())
         for word in course.uci():
@@ -119,7 +119,7 @@ class UciEngine:
             raise EngineError(f"{self.name} played {answer.move.uci()}, which is not legal in {course.board.fen()}")
         told = answer.info
         line, leaf = playable(course.board, (move.uci() for move in told.get("pv", [])))
-        if line[:1] != played:  # none was told, or one of another move
+        if line[:1] != played:  # none was given, or one for another move
             line, leaf = played, after
         score = told["score"].relative if "score" in told else self._chess.engine.Cp(0)
         mate, points = score.mate() or 0, score.score(mate_score=MATE) / 100
@@ -140,9 +140,9 @@ class UciEngine:
 
 
 def playable(board: Any, words: Iterable[str]) -> tuple[tuple[int, ...], Any]:
-    """The moves ``words`` from ``board`` on, up to the first that the rules do not allow, and the board after them.
+    """The moves ``words`` from ``board``, up to the first that the rules forbid, and the board after them.
 
-    Engines tell lines that go on behind a draw by fifty moves or dead material.
+    Engines report lines that continue past a draw by fifty moves or dead material.
     """
     line: list[int] = []
     for word in words:
@@ -155,14 +155,14 @@ def playable(board: Any, words: Iterable[str]) -> tuple[tuple[int, ...], Any]:
 
 
 def _words(command: str) -> list[str]:
-    """Path of the engine, which may hold blanks if nothing follows, and its arguments."""
+    """Path of the engine, which may contain blanks if nothing follows, and its arguments."""
     whole = os.path.expanduser(command)
     try:
         words = [whole] if shutil.which(whole) else shlex.split(command)
     except ValueError as error:
         raise ValueError(f"the engine {command!r} cannot be read as a command: {error}") from error
     if not words:
-        raise ValueError(f"the engine is {command!r}; it must be the path of a program, and its arguments")
+        raise ValueError(f"the engine is {command!r}; it must be the path of a program, with its arguments")
     return [os.path.expanduser(words[0]), *words[1:]]
 
 
@@ -171,5 +171,5 @@ def _library() -> tuple[Any, Any]:
         import chess
         import chess.engine
     except ImportError as error:
-        raise ValueError("engines of other programs need the library chess: pip install 'rlgames[chess]'") from error
+        raise ValueError("external engines need the library chess: pip install 'rlgames[chess]'") from error
     return chess, chess.engine

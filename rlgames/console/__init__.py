@@ -1,1 +1,1 @@
-"""The console: words in, sentences out; what all programs share at the command line."""
+"""The console: words in, sentences out; shared by all programs."""

@@ -1,4 +1,4 @@
-"""What all programs of the package share at the command line: errors in one sentence, and the end of a program."""
+"""The command line shared by all programs: errors in one sentence, and the end of a program."""
 
 import dis
 import gc
@@ -39,7 +39,7 @@ HYDRA_PARTS = ("hydra.launcher.", "hydra.sweeper.")
 
 
 class ReportedError(Exception):
-    """An error of which the user has been told already."""
+    """An error that the user has already been told."""
 
 
 def run(main: Callable[[], Any], config: str, stopped: str = "stopped") -> NoReturn:
@@ -50,24 +50,24 @@ def run(main: Callable[[], Any], config: str, stopped: str = "stopped") -> NoRet
         config: its configuration, whose keys are suggested for misspelt ones.
         stopped: what to say when a signal ends it.
     """
-    gc.set_threshold(100_000)  # imports make many objects and hardly any garbage: looking for it took 8 % of a start
+    gc.set_threshold(100_000)  # imports make many objects and little garbage: collecting it took 8 % of a start
     _open_streams()
     with Interruptible(program=True, words=stopped):
         status = _status(main, config)
         for stream in (sys.stdout, sys.stderr):
             try:
                 stream.flush()
-            except OSError:  # nobody reads: Python must not complain of that when it ends
+            except OSError:  # nobody reads: Python must not complain at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         sys.exit(status)
 
 
 def show(text: str) -> None:
-    """Print ``text`` as the last thing a program does, whether or not anybody reads it to the end."""
+    """Print ``text`` as a program's last act, whether or not anybody reads it to the end."""
     _open_streams()
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # the reader of a pipe went away
+    except BrokenPipeError:  # the reader of the pipe is gone
         os._exit(128 + SIGPIPE)
 
 
@@ -76,18 +76,18 @@ def _status(main: Callable[[], Any], config: str) -> int:
         main = lambda: print(help_text(config, [word for word in sys.argv[1:] if not word.startswith("-")]))  # noqa: E731
     global _full_error
     _full_error = os.environ.get("HYDRA_FULL_ERROR", "0") not in ("0", "")
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # lets errors through to us, instead of printing them in Hydra's way
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # lets errors through to us instead of printing them Hydra's way
     try:
         sys.argv[1:] = check_words(sys.argv[1:], config)
         _run(main, config)
     except ReportedError:
         return 1
-    except BrokenPipeError:  # the reader of a pipe went away
+    except BrokenPipeError:  # the reader of the pipe is gone
         os._exit(128 + SIGPIPE)
     except KeyboardInterrupt as error:
         return 128 + getattr(error, "signum", signal.SIGINT)
     except Exception as error:
-        if asked():  # a signal ended what was waited for
+        if asked():  # a signal ended the wait
             return 128 + asked()
         report(error, config)
         return 1
@@ -95,21 +95,21 @@ def _status(main: Callable[[], Any], config: str) -> int:
 
 
 def _run(main: Callable[[], Any], config: str) -> Any:
-    """Run ``main``; a single run without Hydra's application, which composes the configuration twice."""
+    """Run ``main``; single runs bypass Hydra's application, which composes the configuration twice."""
     words = sys.argv[1:]
     if any(word.startswith(("-", "hydra")) for word in words):
         return main()
     cfg = load(*words, config=config, hydra=True)
-    if cfg.hydra.mode is RunMode.MULTIRUN:  # an experiment that is a sweep
+    if cfg.hydra.mode is RunMode.MULTIRUN:  # the experiment is a sweep
         return main()
     HydraConfig.instance().set_config(cfg)
     with open_dict(cfg):
         del cfg["hydra"]
-    return main.__wrapped__(cfg)  # type: ignore[attr-defined] # what ``hydra.main`` decorates
+    return main.__wrapped__(cfg)  # type: ignore[attr-defined] # the function that ``hydra.main`` decorates
 
 
 def _open_streams() -> None:
-    """Make sure that there are three streams, that files do not take their numbers, and that any letter can pass."""
+    """Ensure that the three streams exist, so that files do not take their numbers, and pass any letter."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115
@@ -121,14 +121,14 @@ _full_error = False
 
 
 def check_words(words: list[str], config: str) -> list[str]:
-    """Refuse what no program can mean, and what Hydra would answer in its own terms or not at all.
+    """Refuse words that no program accepts, and those to which Hydra would reply obscurely or not at all.
 
     Args:
         words: of the command line.
         config: the program's configuration.
 
     Returns:
-        The words as Hydra is to read them, flags first.
+        The words for Hydra, flags first.
 
     Raises:
         ValueError: for a character that cannot be printed, an unknown flag, a word without "=", or one that adds or
@@ -137,7 +137,7 @@ def check_words(words: list[str], config: str) -> list[str]:
     values, flags, plain = iter(words), [], []
     for word in values:
         if not word.isprintable():  # Windows line ends in a script
-            raise ValueError(f"the word {word!r} holds a character that cannot be printed")
+            raise ValueError(f"the word {word!r} contains a character that cannot be printed")
         if word.startswith("-"):
             flag, equals, _ = word.partition("=")
             if flag not in FLAGS:
@@ -155,15 +155,15 @@ def check_words(words: list[str], config: str) -> list[str]:
 def _check_word(word: str, config: str) -> None:
     key, equals, value = word.lstrip("+").partition("=")
     if word.startswith("~"):
-        raise ValueError(f"{word}: no part can be taken away; {word[1:]}=NAME puts another in its place")
+        raise ValueError(f"{word}: parts cannot be removed; {word[1:]}=NAME replaces it")
     if not (equals and key):
-        raise ValueError(f"{word!r} is no word=value; write {key or 'games'}=VALUE, or --help for all words")
+        raise ValueError(f"{word!r} is not word=value; write {key or 'games'}=VALUE, or --help for all words")
     names, part = [name.lstrip("+") for name in groups(config)], key.partition(".")[0]
     if key in names and _is_no_name(value):
         files = sorted(file.stem for file in (CONF / key).glob("*.yaml"))
         raise ValueError(f"{key} is {value or 'empty'}; allowed are {', '.join(files)}")
     if word.startswith("+") and key in groups(config):
-        raise ValueError(f"{word} needs no plus: {key}={value}")
+        raise ValueError(f"{word} takes no plus: {key}={value}")
     if part.partition("/")[0].partition("@")[0] == "hydra":
         _check_hydra(key, value)
     elif part in FOR_GAMES and config != "train":
@@ -175,7 +175,7 @@ def _check_word(word: str, config: str) -> None:
 def _check_hydra(key: str, value: str) -> None:
     """Leave of Hydra's own words those that have an effect here."""
     if key not in (*HYDRA_GROUPS, *HYDRA_VALUES) and not key.startswith(HYDRA_PARTS):
-        raise ValueError(f"{key} has no effect here; run_dir= names the run folder, and -m begins a sweep")
+        raise ValueError(f"{key} has no effect here; run_dir= names the run folder, and -m starts a sweep")
     if not key.startswith(HYDRA_PARTS) and _is_no_name(value) and key != "hydra.searchpath":
         raise ValueError(f"{key} is {value or 'empty'}; it must be a name")
     if key == "hydra.mode" and value not in RunMode.__members__:
@@ -187,7 +187,7 @@ def _is_no_name(value: str) -> bool:
 
 
 def report(error: Exception, config: str = "train", run: str = "") -> None:
-    """Tell the user on stderr: an error of theirs in one sentence, a bug with its traceback.
+    """Tell the user on stderr: their own error in one sentence, a bug with its traceback.
 
     Args:
         error: what happened.
@@ -201,7 +201,7 @@ def report(error: Exception, config: str = "train", run: str = "") -> None:
 
 
 def is_expected(error: BaseException) -> bool:
-    """Whether ``error`` speaks to the user: of files, of the configuration, or raised on purpose by this package."""
+    """Whether ``error`` addresses the user: about files or the configuration, or raised on purpose by this package."""
     if isinstance(error, OSError | CompactHydraException | OmegaConfBaseException):
         return True
     innermost = error.__traceback__
@@ -222,30 +222,29 @@ def sentence(error: BaseException, config: str = "train") -> str:
         options = list(error.options or sorted(file.stem for file in (CONF / group).glob("*.yaml")))
         text = f"{group}={name!r} does not exist{did_you_mean(name, options)}; allowed are {', '.join(options)}"
     elif isinstance(error, OverrideParseException):
-        text = f"{error.override} cannot be read; values with blanks, brackets, commas or = need quotes of their own"
+        text = f"{error.override} cannot be read; values with blanks, brackets, commas or = need their own quotes"
     elif isinstance(error, MissingMandatoryValue):
         text = f"{getattr(error, 'full_key', None) or 'a word'} is missing; --help shows what it may be"
     elif isinstance(error, ConfigCompositionException):
-        unknown = re.match(r"Could not (?:override|append|delete).*?'([^']+)'", text)
-        merged = re.match(r"Error merging override ([^=]+)=(.*)", text)
-        text = _unknown(unknown[1], config) if unknown else has_words(merged[1], merged[2]) if merged else text
+        key = re.match(r"(?:Could not (?:override|append|delete).*?'|Error merging override )([^'=]+)", text)
+        text = _unknown(key[1], config) if key else text
     elif isinstance(error, OSError) and error.filename and error.strerror:
         text = f"{Path(os.fsdecode(error.filename)).absolute()}: {error.strerror}"
     return " ".join(text.split())
 
 
 def _unknown(key: str, config: str) -> str:
-    """A sentence on what may stand instead of the unknown dotted ``key``."""
+    """A sentence that suggests a replacement for the unknown dotted ``key``."""
     plain = key.lstrip("+~")
     if f"+{plain}" in groups(config):
         word = next((word for word in sys.argv[1:] if word.partition("=")[0] == plain), f"{plain}=NAME")
-        return f"{plain} is added with a plus: +{word}"
+        return f"{plain} needs a plus: +{word}"
     parent, _, name = plain.rpartition(".")
     words = (word for word in sys.argv[1:] if word.partition("=")[0] != key)
     chosen = [word for word in words if (CONF / f"{word.lstrip('+').replace('=', '/', 1)}.yaml").is_file()]
     try:
         cfg = load(*chosen, config=config)
-    except CompactHydraException:  # of another wrong word
+    except CompactHydraException:  # another word is wrong
         cfg = load(config=config)
     node = OmegaConf.select(cfg, parent) if parent else cfg
     if not isinstance(node, DictConfig):

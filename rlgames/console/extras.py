@@ -1,8 +1,8 @@
-"""Optional extras: what each is for, what is installed, and the command that installs the rest."""
+"""Optional extras: the purpose of each, what is installed, and the command that installs the rest."""
 
 from importlib.metadata import PackageNotFoundError, version
 
-# What each is for, and what it installs (as in pyproject.toml).
+# Purpose and requirements of each (as in pyproject.toml).
 EXTRAS = {
     "solver": ("perfect play in Connect-4 (AGPL)", ["bitbully==0.0.79"]),
     "chess": ("chess files and engines (GPL)", ["chess>=1.11,<2"]),
@@ -10,8 +10,8 @@ EXTRAS = {
     "sweep": ("runs of a sweep side by side", ["hydra-joblib-launcher>=1.2,<2"]),
     "slurm": ("runs on a Slurm cluster", ["hydra-submitit-launcher>=1.2,<2"]),
     "ray": ("runs on a Ray cluster", ["hydra-ray-launcher>=1.2,<2"]),
-    "optuna": ("search for hyper-parameters", ["hydra-optuna-sweeper>=1.2,<2"]),
-    "notebooks": ("the notebooks and the board to click on", ["jupyterlab>=4", "ipywidgets>=8", "matplotlib>=3.8"]),
+    "optuna": ("tuning of hyper-parameters", ["hydra-optuna-sweeper>=1.2,<2"]),
+    "notebooks": ("the notebooks and the clickable board", ["jupyterlab>=4", "ipywidgets>=8", "matplotlib>=3.8"]),
 }
 
 

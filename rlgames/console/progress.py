@@ -1,4 +1,4 @@
-"""How a run shows itself while it goes on: a bar on a terminal, else a plain line every few seconds."""
+"""How a run reports its progress: a bar on a terminal, else a plain line every few seconds."""
 
 import sys
 import time
@@ -10,7 +10,7 @@ LINE_EVERY = 10.0  # seconds
 
 
 class ProgressBar:
-    """Progress of a run of ``total`` games, of which ``games`` were played before."""
+    """Progress of a run of ``total`` games, of which ``games`` are already played."""
 
     def __init__(self, games: int, total: int) -> None:
         self._games, self._total, self._line_at = games, total, time.monotonic()
@@ -25,15 +25,15 @@ class ProgressBar:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         if self._bar:
-            with suppress(OSError):  # of a terminal that was closed
+            with suppress(OSError):  # the terminal was closed
                 self._bar.stop()
 
     def update(self, games: int, seconds: float, success: float | None, exploration: str) -> None:
         """Show how far the run is.
 
         Args:
-            games: games played in all.
-            seconds: how long the games of this process took, evaluations apart.
+            games: total games played.
+            seconds: time for this process's games, without evaluations.
             success: the last success rate, None before the first evaluation.
             exploration: how much the learner explores, such as "epsilon 0.1".
         """
@@ -51,17 +51,17 @@ class ProgressBar:
         """Print a line above the bar.
 
         Raises:
-            BrokenPipeError: if its reader went away.
+            BrokenPipeError: if its reader is gone.
         """
         if self._bar:
             self._bar.console.print(line, markup=False)
-        else:  # rich ends the program when a pipe breaks
+        else:  # rich would end the program when a pipe breaks
             print(line, flush=True)
 
 
 def _bar() -> Any:
     """A bar for the terminal; None if it cannot move the cursor."""
-    from rich.console import Console  # here and not above: most runs in files and sweeps need none
+    from rich.console import Console  # here: most runs in files and sweeps need none
     from rich.progress import BarColumn, Progress, TextColumn
 
     console = Console(soft_wrap=True, highlight=False)

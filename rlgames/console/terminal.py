@@ -10,7 +10,7 @@ BOLD, DIM, PLAIN = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 def colours() -> bool:
-    """Whether stdout shows colours: a terminal, unless $NO_COLOR or $TERM=dumb say no."""
+    """Whether stdout shows colours: a terminal, unless $NO_COLOR or $TERM=dumb forbids it."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -22,8 +22,8 @@ def picture(
     Args:
         game: the game.
         board: the position.
-        notes: what to write beside moves, in words with blanks between.
-        before: the position before, so that what is new stands out (in colour only).
+        notes: words to write beside moves, separated by blanks.
+        before: the previous position; changes stand out (in colour only).
         colour: whether to colour stones.
     """
     notes = notes or {}
@@ -57,7 +57,7 @@ def _cell(text: str, code: str, width: int) -> str:
 
 
 def ask(prompt: str) -> str | None:
-    """A word from the person, small letters; None for quit and at the end of the input."""
+    """A word from the user, in lower case; None for quit and at end of input."""
     try:
         word = input(prompt).strip().lower()
     except EOFError:

@@ -1,4 +1,4 @@
-"""What ``--help`` prints: the choices, and all values, each with the comment that it has in conf/."""
+"""What ``--help`` prints: the choices, and all values, each with its comment from conf/."""
 
 import re
 import textwrap
@@ -15,7 +15,7 @@ SWEEP = "-m and values with commas run every combination; "
 
 
 def help_text(config: str, words: list[str]) -> str:
-    """What the program ``config`` understands, and the values that ``words`` give; ten times as fast as Hydra's."""
+    """The words of the program ``config``, with the values that ``words`` give; ten times as fast as Hydra's."""
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         cfg = compose(config, overrides=words, return_hydra_config=True)
@@ -25,9 +25,9 @@ def help_text(config: str, words: list[str]) -> str:
     return "\n".join(
         [
             f"python -m rlgames.{config} [word=value ...]",
-            *(["", "Words with a choice of files:", *choices] if choices else []),
+            *(["", "Words that choose a file:", *choices] if choices else []),
             "",
-            f"All values{'; change any of them by its dotted path, as in evaluation.first=1000' if choices else ''}:",
+            f"All values{'; set any by its dotted path, as in evaluation.first=1000' if choices else ''}:",
             *_explained(config, values, chosen),
             "",
             f"{SWEEP if config == 'train' else ''}--cfg job shows the values and stops.",
@@ -43,7 +43,7 @@ def _choices(group: str) -> str:
 
 
 def _explained(config: str, cfg: DictConfig, chosen: dict[str, str]) -> list[str]:
-    """The lines of ``cfg`` as yaml, each with the comment that its key has in the file it comes from."""
+    """The lines of ``cfg`` as yaml, each with its key's comment in the file it comes from."""
     top, group, lines = comments(CONF / f"{config}.yaml"), "", []
     notes: dict[str, str] = {}
     for line in OmegaConf.to_yaml(cfg).splitlines():

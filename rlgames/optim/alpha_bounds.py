@@ -14,15 +14,15 @@ class AlphaBounds(StepSize):
 
     α ← min(α, 1 / |y' Σ e (γ x' - x)|),   w ← w + α δ e
 
-    y' is the slope of the unit, x' the features of the next position. In Connect-4 without traces they do not meet e,
-    as the tables of the two players have no weight in common. α never rises: a symmetric board with its features of 2
-    bounds it for good (the empty Connect-4 board to 1 / 280).
+    y' is the slope of the unit, x' the features of the next position. In Connect-4 without traces x' and e do not
+    overlap: the tables of the two players share no weight. α never rises: a symmetric board with its features of 2
+    bounds it for good (the empty Connect-4 board: to 1 / 280).
 
     Args:
         params: parameters or groups of them.
         lr: initial step size α, > 0 (paper: 1).
-        original: Dabney & Barto's bound for linear units: it holds only where Σ e (γ x' - x) < 0, that is where a step
-            makes the error smaller. The published Connect-4 runs take the absolute value.
+        original: Dabney & Barto's bound for linear units, applied only where Σ e (γ x' - x) < 0, i.e. where a step
+            reduces the error. The published Connect-4 runs take the absolute value.
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -47,6 +47,6 @@ class AlphaBounds(StepSize):
 
     @staticmethod
     def update(p: Any, w: Any, s: NoState, t: Transition) -> tuple[Any, NoState]:
-        """See the class; every weight finds the same peak."""
+        """See the class; every weight computes the same peak."""
         p.peak[()] = torch.maximum(p.peak[()], -t.sum if p.original else torch.abs(t.sum))
         return w + p.step_size(s) * t.delta * t.e, s

@@ -21,25 +21,24 @@ class Normalized(NamedTuple):
 
 
 class AutoTIDBD(StepSize):
-    """AutoTIDBD(λ) (Kearney et al. 2018), for linear units. d = x - γ x' is how much δ falls when the weight rises.
+    """AutoTIDBD(λ) (Kearney et al. 2018), for linear units. d = x - γ x' is how much δ falls per unit of weight.
 
     v ← max(|δ d h|, v + α d z (|δ x h| - v) / τ),   β ← β + θ δ d h / v   where v > 0,   for all weights
     β ← β - ln M,   M = max(Σ exp(β) d z, 1),   α = exp(β)
     z ← e,   w ← w + α δ e,   h ← h [1 - α d e]⁺ + α δ e
 
-    v begins at 0, so that β first moves by θ at once (alberta-framework: at 1). z is the trace before the present
-    features join it: without traces it is 0, and then neither M nor the second part of v acts. x' are the features of
-    the next position; weights that are active there alone learn too. M divides the step sizes of weights that take part
-    (x, x' or e not 0), so the cost of a step follows their number. With a unit of slope y' the gradient y' x takes the
-    place of x.
+    v begins at 0 (alberta-framework: at 1), so the first change of β is ±θ. z is the trace before the present
+    features are added: without traces it is 0, and neither M nor the second part of v acts. x' are the features of
+    the next position; weights active only there learn too. M divides only the step sizes of weights that take
+    part (x, x' or e not 0), so the cost of a step grows with their number. With a unit of slope y' the gradient y' x
+    replaces x.
 
     Args:
         params: parameters or groups of them.
         lr: initial step size of every weight, > 0; Connect-4: 0.005.
         theta: meta step size θ, >= 0 (paper: 0.01).
         tau: time constant τ of v in steps, > 0 (paper: 10,000).
-        old_trace: z as published; False puts e in its place, so that M bounds the very step that is made, also without
-            traces.
+        old_trace: z as published; False uses e instead, so that M bounds the actual step, even without traces.
 
     Raises:
         ValueError: for hyper-parameters out of range.

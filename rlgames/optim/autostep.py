@@ -24,9 +24,9 @@ class Autostep(StepSize):
     α ← α exp(μ δ x h / v)   where v > 0,   for all active weights
     α ← α / M,   M = max(Σ α x², 1),   w ← w + α δ x,   h ← h [1 - α x²]⁺ + α δ x
 
-    M keeps a step from overshooting. Only step sizes of active weights (x not 0) are divided by it, as in the authors'
-    Connect-4 program: the cost of a step follows the active weights. With a unit of slope y' the gradient y' x takes
-    the place of x.
+    M keeps a step from overshooting. It divides only the step sizes of active weights (x not 0), as in the authors'
+    Connect-4 program: the cost of a step grows with the active weights. With a unit of slope y' the gradient y' x
+    replaces x.
 
     Args:
         params: parameters or groups of them.

@@ -1,4 +1,4 @@
-"""Checks of numbers: each returns the good value or raises a ValueError that names what is wrong."""
+"""Checks of numbers: each returns a valid value or raises a ValueError that names the fault."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ MOST = 1e6  # beyond it a step in single precision forgets the weight that it ch
 
 
 def plain(number: Any) -> Any:
-    """The Python number in place of a numpy or torch one (of any shape with one entry); all else as it is."""
+    """The Python number in place of a numpy or torch one (of any shape with one entry); anything else unchanged."""
     try:
         return number.item()
-    except (AttributeError, RuntimeError, TypeError, ValueError):  # no such thing, or several entries
+    except (AttributeError, RuntimeError, TypeError, ValueError):  # no such method, or several entries
         return number
 
 
 def is_number(value: Any) -> bool:
-    """Whether ``value`` is a Python number and no truth value."""
+    """Whether ``value`` is a Python number and not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -59,7 +59,7 @@ def flag(name: str, value: bool) -> bool:
 
 
 def finite(tensor: Tensor | float) -> bool:
-    """Whether no entry is infinite or NaN. Of a sparse tensor its values are asked, so it must be coalesced."""
+    """Whether no entry is infinite or NaN. A sparse tensor must be coalesced."""
     tensor = torch.as_tensor(tensor)  # a rule may set a plain number
     values = tensor.values() if tensor.is_sparse else tensor
     return bool((0 * values).sum() == 0)  # half the time of torch.isfinite(values).all()

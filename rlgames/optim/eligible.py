@@ -1,4 +1,4 @@
-"""Which weights of a tensor take part in a step, and what each of them is told."""
+"""Which weights of a tensor take part in a step, and what each is given."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from rlgames.optim.checks import finite
 
 
 class Eligible(NamedTuple):
-    """The entries of a parameter that take part in a step: those active now, before (traces), or in the next position.
+    """The entries of a parameter that take part in a step: active now, earlier (traces), or in the next position.
 
     Attributes:
         i: index of the entries: rows of a table, all of a dense parameter, or some entries of either.
@@ -25,9 +25,9 @@ class Eligible(NamedTuple):
 
 
 def checked(gradient: Tensor, kind: str = "gradient") -> Tensor:
-    """``gradient``, if it is finite; a sparse one unique and of whole rows, since rules must meet a weight once.
+    """``gradient``, if finite; a sparse one with unique, whole rows, since a rule must see each weight once.
 
-    What was not gathered of a row (``torch.gather(..., sparse_grad=True)``) has a gradient of 0, which moves nothing.
+    Entries of a row that were not gathered (``torch.gather(..., sparse_grad=True)``) get gradient 0: they do not move.
 
     Raises:
         ValueError: for entries that are infinite or NaN, or a layout that is neither strided nor sparse_coo.
@@ -59,15 +59,15 @@ def eligible(
     factor: float,
     pick: bool,
 ) -> Eligible:
-    """Bring together what is known of a parameter.
+    """Collect what is known of a parameter.
 
     Args:
         gradient: of the sum before the output unit; ``checked``.
         trace: with the present gradient in it; None for lambda 0.
         before: the trace without it; None if there is none.
-        ahead: gradient of the next position, ``checked``; None if it is not looked at.
-        factor: what the gradient is multiplied by in traces.
-        pick: let only those entries take part which are not 0 somewhere, not all of a dense parameter or a row.
+        ahead: gradient of the next position, ``checked``; None if not needed.
+        factor: factor of the gradient in traces.
+        pick: use only entries that are not 0 somewhere, instead of a whole dense parameter or row.
     """
     if not gradient.is_sparse or (trace is not None and not trace.is_sparse):
         x = gradient.to_dense()
@@ -97,7 +97,7 @@ def _rows(*tensors: Tensor | None) -> Tensor:
 
 
 def _values(tensor: Tensor | None, rows: Tensor, like: Tensor) -> Tensor:
-    """Entries of the sparse ``tensor`` in ``rows``, which hold all of its own; zeros for None."""
+    """Entries of the sparse ``tensor`` in ``rows``, which include all of its rows; zeros for None."""
     values = like.values().new_zeros(len(rows), *like.shape[1:])
     if tensor is not None:
         tensor = tensor.coalesce()

@@ -1,4 +1,4 @@
-"""IDBD: every weight learns its own step size by gradient descent on the logarithm of it (Sutton 1992; Koop 2008)."""
+"""IDBD: every weight learns its own step size by gradient descent on its logarithm (Sutton 1992; Koop 2008)."""
 
 import math
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ class LogStepSize(NamedTuple):
 
 @compilable
 def moved(p: Any, beta: Any, change: Any) -> Any:
-    """β after a ``change``, within the guards if there are any."""
+    """β after a ``change``, within the guards, if any."""
     if p.guards:
         change = torch.maximum(torch.clamp(change, -2, 2), torch.clamp_max(-10 - beta, 0))
     return beta + change
@@ -31,16 +31,16 @@ class IDBD(StepSize):
 
     β ← β + θ δ e h,   α = exp(β),   w ← w + α δ e,   h ← h [1 - α e x]⁺ + α δ e
 
-    [.]⁺ is max(0, .); e is (the trace of) x. With a unit of slope y' the gradient y' x takes the place of x. β starts
-    at ln(lr): an lr that changes later acts only on parameters that were never stepped, as in ``torch.optim.Rprop``.
+    [.]⁺ is max(0, .); e is (the trace of) x. With a unit of slope y' the gradient y' x replaces x. β starts at
+    ln(lr): a later lr affects only parameters that were never stepped, as in ``torch.optim.Rprop``.
 
     Args:
         params: parameters or groups of them.
-        lr: initial step size of every weight, > 0. The defaults of lr and theta come from the search in
+        lr: initial step size of every weight, > 0. The defaults of lr and theta are tuned, see
             docs/optimizers.md; Connect-4: 0.0067 (β = -5).
         theta: meta step size θ, >= 0; at 0 all step sizes stay at lr. Sutton's example: 0.001; Connect-4: 3.
-        guards: |change of β| <= 2 and β >= -10 (or where it started, if lower). They stand in the authors' Connect-4
-            program, which made the published curves, and in no paper; False is Sutton's rule.
+        guards: |change of β| <= 2 and β >= -10 (or where it started, if lower). They are in the authors' Connect-4
+            program, which made the published curves, but in no paper; False is Sutton's rule.
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -82,8 +82,8 @@ class IDBDnl(IDBD):
 
     β ← β + θ δ e h,   α = exp(β),   w ← w + α δ e,   h ← h [1 - α V (1 - V) e x]⁺ + α δ e
 
-    e is (the trace of) x: the slope V (1 - V) of the unit cancels but for the decay of h. As a plain torch optimizer:
-    ``grad`` is the gradient of the sum before the unit, and ``step(delta, slope)`` is told V (1 - V).
+    e is (the trace of) x: the slope V (1 - V) of the unit cancels except in the decay of h. As a plain torch optimizer:
+    ``grad`` is the gradient of the sum before the unit, and ``step(delta, slope)`` takes V (1 - V).
 
     Args:
         params: parameters or groups of them.

@@ -16,18 +16,18 @@ class K1(IDBD):
     β ← β + θ δ x h   for all active weights,   p = exp(β)
     k = p x / (R + Σ p x²),   w ← w + k δ,   h ← (h + k δ) [1 - k x]⁺
 
-    p estimates the variance of the error of a weight, k is its gain. With a unit of slope y' the gradient y' x takes
-    the place of x.
+    p estimates the variance of the error of a weight, k is its gain. With a unit of slope y' the gradient y' x
+    replaces x.
 
     Args:
         params: parameters or groups of them.
-        lr: initial p of every weight, > 0. The defaults of lr and theta come from the search in docs/optimizers.md;
+        lr: initial p of every weight, > 0. The defaults of lr and theta are tuned, see docs/optimizers.md;
             Connect-4: 0.009 (β = -4.7).
         theta: meta step size θ, >= 0; Connect-4: 6.
         R: estimated variance of the noise of the target, > 0.
-        guards: β >= -10 (or where it started, if lower), as in the authors' Connect-4 program and in no paper.
+        guards: β >= -10 (or where it started, if lower), as in the authors' Connect-4 program, but in no paper.
         extra_x: multiply the weight change by x once more, as the authors' program does. It differs only where an index
-            stands twice (x = 2, symmetric boards), and it does not work for inputs other than 0 and 1; hence off.
+            occurs twice (x = 2, symmetric boards), and fails for inputs other than 0 and 1; hence off.
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -78,24 +78,23 @@ class K1(IDBD):
 
 
 class ELK1(K1):
-    """ELK1, the extension of K1 to nonlinear units, as the authors of the article programmed it (Bagheri et al. 2015).
+    """ELK1, the extension of K1 to nonlinear units, as programmed by the article's authors (Bagheri et al. 2015).
 
     β ← β + θ δ e h   for all active weights,   p = exp(β),   e = y' x
     k = p x / ((1 + Σ p x²) y'),   w ← w + k δ y',   h ← (h + k δ) [1 - k e]⁺
 
     y' is the slope of the output unit, so the weight change is p x δ / (1 + Σ p x²). For a linear unit this is K1 with
-    R = 1. Schraudolph's text could not be read; K1 on a nonlinear unit is the other rule that carries this
-    name.
+    R = 1. Schraudolph's text was not available; the other rule of this name is K1 on a nonlinear unit.
 
     Args:
         params: parameters or groups of them.
         lr: initial p of every weight, > 0. Defaults are those of K1; Connect-4: 0.0111 (β = -4.5).
         theta: meta step size θ, >= 0; Connect-4: 5.
-        guards: β >= -10 (or where it started, if lower), as in the authors' program and in no paper.
+        guards: β >= -10 (or where it started, if lower), as in the authors' program, but in no paper.
         extra_x: multiply the weight change by x once more, k δ e, as the authors' program does. It differs only where
-            x is not 0 or 1; there the step may overshoot (x = 8 on the symmetric boards of tic-tac-toe, inputs from a
-            normal distribution), until all is infinite.
-        slope_min: h takes y' to be at least this. Ours; at 0 a saturated unit makes h and then all infinite, which
+            x is not 0 or 1; there the step may overshoot (x = 8 on the symmetric boards of tic-tac-toe, normally
+            distributed inputs), until all values are infinite.
+        slope_min: lower bound of y' in h. Ours; at 0 a saturated unit makes h and then everything infinite, which
             happens with rewards of ±1. With the program's (learner.win_decay=0.01, as in the yaml) it hardly acts.
 
     Raises:

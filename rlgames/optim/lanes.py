@@ -1,7 +1,7 @@
-"""The compiled side of step-size rules: one weight after the other, by the same formulas that torch applies to tensors.
+"""The compiled side of step-size rules: one weight at a time, by the formulas that torch applies to tensors.
 
-Lanes are what compiled code works on: row 0 the weights, then the fields of the state; a column per eligible weight.
-The hyper-parameters carry the formulas of their rule as methods, so that compiled code finds a rule by a type.
+Compiled code works on lanes: row 0 holds the weights, then the fields of the state; one column per eligible weight.
+The hyper-parameters carry the formulas of their rule as methods, so that compiled code finds a rule by its type.
 """
 
 import inspect
@@ -34,7 +34,7 @@ def update(p: Any, lanes: Floats, memory: Any, n: int, delta: Any, slope: Any) -
 
 @compilable
 def transition(memory: Any, j: int, delta: Any, slope: Any, total: Any) -> Transition:
-    """What lane ``j`` is told."""
+    """What lane ``j`` is given."""
     x_next = entry(memory.x_next, j, delta * 0)
     return Transition(delta, slope, memory.x[j], memory.e[j], x_next, memory.decay, total)
 
@@ -53,7 +53,7 @@ def params_class(rule: Any, has_total: bool, single: bool = False) -> type:
     Args:
         rule: the class.
         has_total: whether it sums over the eligible weights.
-        single: whether compiled code uses it with weights of single precision.
+        single: whether compiled code uses it with single-precision weights.
     """
     names = [name for name in inspect.signature(rule.__init__).parameters if name not in ("self", "params", "hyper")]
     cls: Any = namedtuple("Params", (*names, *rule.shared))  # type: ignore[misc]
@@ -70,9 +70,9 @@ def params_class(rule: Any, has_total: bool, single: bool = False) -> type:
 
 
 def _access(state: type, transient: tuple[str, ...]) -> dict[str, Callable[..., Any]]:
-    """Methods of hyper-parameters that move a NamedTuple ``state``, ``transient`` being what it may forget.
+    """Methods of hyper-parameters that move a NamedTuple ``state``; it may forget the fields ``transient``.
 
-    The number of its fields is a constant for the compiler, which unrolls the loops.
+    The number of fields is a compile-time constant, so the loops are unrolled.
     """
     names = state._fields  # type: ignore[attr-defined]
     n, rows = len(names), np.array([1 + names.index(name) for name in transient], np.int64)
@@ -95,7 +95,7 @@ def _access(state: type, transient: tuple[str, ...]) -> dict[str, Callable[..., 
     return {"load": load, "gather": gather, "scatter": scatter, "forget": forget}
 
 
-# ---- sums over the lanes of what the rule's ``total`` returns; a weight that fills x lanes counts once
+# ---- sums of the rule's ``total`` over the lanes; a weight that fills x lanes counts once
 
 
 def _summing(sums: Any, has_total: bool) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""One step of learning: what it tells the parameters of an optimizer, and what that changes."""
+"""One step of learning: what it tells the parameters of an optimizer, and what changes."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ class Lesson(NamedTuple):
     Attributes:
         delta, slope, decay: see ``Transition``.
         gradients: of the sum before the output unit, for each parameter that takes part.
-        traces: for each of them what was left of its trace, and the trace with the gradient in it; empty for lambda 0.
+        traces: for each, what was left of its trace, and the trace with the gradient added; empty for lambda 0.
         ahead: gradients of the next position, where there is one.
     """
 
@@ -34,10 +34,10 @@ class Lesson(NamedTuple):
 
 
 def ahead_of(rule: Any, grads: Sequence[Tensor | None]) -> dict[Tensor, Tensor]:
-    """See ``Lesson``; ``grads`` has one for each parameter, or is empty. Rules that do not look ahead need none.
+    """See ``Lesson``; ``grads`` holds one per parameter, or none. Rules that do not look ahead need none.
 
     Raises:
-        ValueError: if it has another number of them, or one is not finite.
+        ValueError: if their number is wrong, or one is not finite.
     """
     params = parameters(rule)
     if grads and len(grads) != len(params):
@@ -49,7 +49,7 @@ def ahead_of(rule: Any, grads: Sequence[Tensor | None]) -> dict[Tensor, Tensor]:
 def gradients_of(rule: Any, traced: bool, ahead: dict[Tensor, Tensor]) -> dict[Tensor, Tensor]:
     """The gradients of the parameters that take part.
 
-    Those without one are told of zeros if they have a trace or a next gradient: their trace decays and learns.
+    One without a gradient gets zeros if it has a trace or a next gradient: its trace decays and learns.
 
     Raises:
         ValueError: for a gradient that is not finite.
@@ -80,7 +80,7 @@ def traces_of(rule: Any, gradients: dict[Tensor, Tensor], traces: Traces, slope:
 
 
 def changes(rule: Any, group: dict[str, Any], lesson: Lesson) -> Iterator[Change]:
-    """What the step changes in a group of parameters, in their state, and in the numbers that they share."""
+    """What the step changes in a group's parameters, their state, and the numbers they share."""
     p, factor = rule.hyper(group), 1.0 if rule.cross_entropy else lesson.slope
     shared = {name: getattr(p, name) for name in rule.shared}
     p = p._replace(**{name: number.clone() for name, number in shared.items()})
@@ -104,18 +104,18 @@ def changes(rule: Any, group: dict[str, Any], lesson: Lesson) -> Iterator[Change
 
 
 def _sum(rule: Any, summands: list[Any]) -> Any:
-    """Sum of what ``total`` returned for the parameters of a group."""
+    """Sum of ``total`` over the parameters of a group."""
     if rule.Sums is None:
         return sum(torch.as_tensor(summand).sum() for summand in summands)
     return rule.Sums(*(sum(column.sum() for column in columns) for columns in zip(*summands, strict=True)))
 
 
 def largest(gradients: dict[Tensor, Tensor]) -> float:
-    """The largest size of an entry of the ``gradients``."""
+    """The largest absolute entry of the ``gradients``."""
     values = [(gradient.values() if gradient.is_sparse else gradient).abs() for gradient in gradients.values()]
     return max((float(entries.max()) for entries in values if entries.numel()), default=0.0)
 
 
 def all_finite(made: list[Change]) -> bool:
-    """Whether all new values are."""
+    """Whether all new values are finite."""
     return all(finite(values) for *_, values in made)

@@ -14,7 +14,7 @@ class ObGD(StepSize):
 
     d = α κ max(|δ|, 1) Σ |e|,   w ← w + α δ e / max(d, 1)
 
-    The sum runs over a parameter group; put all parameters into one, as the paper does.
+    The sum runs over a parameter group; put all parameters into one group, as the paper does.
 
     Args:
         params: parameters or groups of them.
@@ -41,7 +41,7 @@ class ObGD(StepSize):
 
 
 class Moment(NamedTuple):
-    """State per weight: v decaying mean of (δ e)², b weight of its start, β₂ to the number of steps of this weight."""
+    """State per weight: v decaying mean of (δ e)², b share of its start, β₂ⁿ after n steps of this weight."""
 
     v: Any
     b: Any
@@ -53,8 +53,8 @@ class AdaptiveObGD(ObGD):
     v ← β₂ v + (1 - β₂) (δ e)²,   u = e / √(v / (1 - β₂ⁿ) + ε)
     d = α κ max(|δ|, 1) Σ |u|,   w ← w + α δ u / max(d, 1)
 
-    n counts the steps in which the weight took part (e not 0), as in ``torch.optim.SparseAdam``: others leave its v
-    alone.
+    n counts the steps in which the weight took part (e not 0), as in ``torch.optim.SparseAdam``: other steps leave v
+    unchanged.
 
     Args:
         params: parameters or groups of them.
@@ -82,7 +82,7 @@ class AdaptiveObGD(ObGD):
 
     @staticmethod
     def step_size(p: Any, s: Moment) -> Any:
-        """α / √(v / (1 - β₂ⁿ) + ε), before the cut; α / √ε for a weight that took part in no step."""
+        """α / √(v / (1 - β₂ⁿ) + ε), before the cut; α / √ε for a weight that never took part."""
         return p.lr / torch.sqrt(s.v / torch.clamp_min(1 - s.b, 1e-30) + p.eps)
 
     @staticmethod

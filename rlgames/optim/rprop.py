@@ -3,13 +3,13 @@
 Four variants are published (Igel & Hüsken 2003). They differ in what happens when a sign changes:
 
 =============  =========================================================================================
-``RpropMinus``   nothing but the smaller step size
+``RpropMinus``   only a smaller step size
 ``IRpropMinus``  no weight change in this step, and no comparison in the next one
 ``RpropPlus``    the last weight change is taken back, and no comparison in the next step
 ``IRpropPlus``   the same, but it is taken back only if the error has grown
 =============  =========================================================================================
 
-They are made for whole batches; on-line, with one TD error at a time, none learns Connect-4 (Thill 2015).
+They are designed for whole batches; online, with one TD error at a time, none learns Connect-4 (Thill 2015).
 """
 
 from collections.abc import Iterable
@@ -31,18 +31,18 @@ class Signs(NamedTuple):
 
 
 class RpropMinus(StepSize):
-    """Rprop- (Riedmiller & Braun 1993, without going back).
+    """Rprop- (Riedmiller & Braun 1993, without backtracking).
 
-    r = sign(δ e),   Δ ← min(η⁺ Δ, Δmax) if r agrees with the sign before, max(η⁻ Δ, Δmin) if it does not,   w ← w + r Δ
+    r = sign(δ e),   Δ ← min(η⁺ Δ, Δmax) if r equals the previous sign, max(η⁻ Δ, Δmin) if it does not,   w ← w + r Δ
 
-    Weights with e = 0 are left alone.
+    Weights with e = 0 stay unchanged.
 
     Args:
         params: parameters or groups of them.
         lr: initial step size Δ of every weight, > 0. All defaults are those of ``torch.optim.Rprop``.
         up: factor η⁺ >= 1.
         down: factor η⁻, above 0 and below 1.
-        lr_min, lr_max: limits of the step size, > 0 (a start outside them moves in with the first change).
+        lr_min, lr_max: limits of the step size, > 0 (an lr outside them moves inside with the first change).
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -97,7 +97,7 @@ class RpropMinus(StepSize):
 class IRpropMinus(RpropMinus):
     """iRprop- (Igel & Hüsken 2003).
 
-    As Rprop-, but where the sign has changed r is set to 0: w stays, and the next step has nothing to compare with.
+    As Rprop-, but where the sign has changed, r is set to 0: w stays, and the next step has nothing to compare with.
     """
 
     @staticmethod
@@ -111,7 +111,7 @@ class IRpropMinus(RpropMinus):
 class RpropPlus(RpropMinus):
     """Rprop+ (Riedmiller & Braun 1993, with weight backtracking).
 
-    As iRprop-, but where the sign has changed the last change of w is taken back.
+    As iRprop-, but where the sign has changed, the last change of w is taken back.
     """
 
     @staticmethod

@@ -21,16 +21,16 @@ class SMD(StepSize):
 
     α ← α max(1/2, 1 + θ δ e h),   w ← w + α δ e,   h ← μ h - μ α V (1 - V) e Σ h x + α δ e
 
-    e is (the trace of) x without the slope of the unit. Where e is 0 nothing changes, not even h for μ < 1. As a plain
-    torch optimizer: ``grad`` is the gradient of the sum before the unit, and ``step(delta, slope)`` is told V (1 - V).
+    e is (the trace of) x without the slope of the unit. Where e is 0, nothing changes, not even h for μ < 1. As a plain
+    torch optimizer: ``grad`` is the gradient of the sum before the unit, and ``step(delta, slope)`` takes V (1 - V).
 
     Args:
         params: parameters or groups of them.
         lr: initial step size of every weight, > 0. Defaults of lr and theta are those of IDBD; Connect-4: 0.0302.
         theta: meta step size θ, >= 0; Connect-4: 3.1.
-        mu: what h keeps per step, 0 to 1.
+        mu: share of h kept per step, 0 to 1.
         extra_x: sum x² h, as the authors' Connect-4 program does, instead of the published x h. It differs only where
-            an index stands twice (x = 2, symmetric boards).
+            an index occurs twice (x = 2, symmetric boards).
 
     Raises:
         ValueError: for hyper-parameters out of range.

@@ -1,14 +1,14 @@
-"""The base of all step-size rules: a rule is written once, for one weight, and runs on torch tensors and compiled.
+"""The base of all step-size rules: a rule is written once, for one weight, and runs both on torch tensors and compiled.
 
 A rule is a subclass of ``StepSize`` with up to five short functions of its hyper-parameters ``p``:
 
-* ``update(p, w, s, t)`` returns the new weight and the new state. It is the formula of the paper, in torch names.
+* ``update(p, w, s, t)`` returns the new weight and the new state. It is the paper's formula in torch functions.
   Eagerly ``w`` and the fields of ``s`` and ``t`` are tensors over the active weights; compiled they are single numbers.
-* ``initial(p)`` returns the state of an untouched weight.
-* ``step_size(p, s)`` returns the effective step size of a weight (what dashboards show).
-* ``total(p, w, s, t)``, only where a rule needs a sum over the eligible weights: the summand. ``update`` finds the sum
-  in ``t.sum``. A rule with several sums returns a tuple of the class that it names as ``Sums``.
-* ``adapt(p, s, t)``, only where the sum is one of new state: the state that ``total`` and ``update`` both begin with.
+* ``initial(p)`` returns the initial state of a weight.
+* ``step_size(p, s)`` returns the effective step size of a weight (shown on dashboards).
+* ``total(p, w, s, t)``, only if a rule needs a sum over the eligible weights: the summand. ``update`` finds the sum
+  in ``t.sum``. A rule with several sums returns a NamedTuple of its class ``Sums``.
+* ``adapt(p, s, t)``, only if the sum is over new state: the state from which ``total`` and ``update`` both begin.
 
 Convention: gradients are those of the **value**, and rules **add**: w <- w + step size * td_error * gradient.
 """
@@ -37,11 +37,11 @@ if HAS_COMPILER:
 
 Number = float | Tensor
 Gradients = Sequence[Tensor | None]
-DAMPERS = ("lr", "theta", "mu")  # hyper-parameters that make a rule calmer when they are lowered
+DAMPERS = ("lr", "theta", "mu")  # hyper-parameters to lower when a rule diverges
 
 
 class DivergenceError(ValueError):
-    """A step would have made a weight, or what is remembered of it, infinite or NaN; it was not made."""
+    """A step would have made a weight or its state infinite or NaN; it was not made."""
 
 
 class NoState(NamedTuple):
@@ -49,33 +49,33 @@ class NoState(NamedTuple):
 
 
 def _no_total(p: Any, w: Any, s: Any, t: Transition) -> Any:
-    """Summand of ``t.sum`` of rules without sums."""
+    """Summand of ``t.sum`` for rules without sums."""
     return 0.0
 
 
 class StepSize(Optimizer):
-    """A torch optimizer that is told the TD error: ``optimizer.step(delta)``, with the value's gradient in ``grad``.
+    """A torch optimizer that takes the TD error: ``optimizer.step(delta)``, with the value's gradient in ``grad``.
 
-    Sparse gradients (``nn.EmbeddingBag(sparse=True)``) touch the active rows only; dense gradients update every entry.
-    An index that stands several times in a sparse gradient is one weight with the sum as its gradient. What is not
-    finite is refused, and a step that is refused changes nothing.
+    Sparse gradients (``nn.EmbeddingBag(sparse=True)``) update only the active rows; dense gradients update every entry.
+    An index that occurs several times in a sparse gradient is one weight, with the sum as its gradient. Values that
+    are not finite are refused, and a refused step changes nothing.
 
-    ``lr`` may change at any time, by hand or by an LR scheduler. Of rules that learn a step size per weight
-    (``lr_is_start``) it is only the first one: a new lr then reaches parameters that were never stepped, and no others,
-    of which a warning tells once.
+    ``lr`` may change at any time, by hand or by an LR scheduler. For rules that learn a step size per
+    weight (``lr_is_start``) it is only the initial one: a new lr then affects only parameters that were never stepped,
+    and a warning says so once.
 
     Attributes:
-        State: NamedTuple of what the rule remembers per weight; its fields name the tensors in ``optimizer.state``.
-        Sums: NamedTuple of what ``total`` returns, of rules with several sums.
+        State: NamedTuple of the rule's state per weight; its fields name the tensors in ``optimizer.state``.
+        Sums: NamedTuple that ``total`` returns, for rules with several sums.
         Params: NamedTuple of the hyper-parameters, made from the constructor, then the ``shared`` numbers.
         Params32: the same for compiled code in single precision.
         shared: names of numbers that all weights of a parameter group share. They start at 0; in ``p`` each is an array
             without axes, kept in the state of the group's first parameter: ``p.name[()]`` reads it and may be assigned.
-        units: output units for which the rule is derived.
-        traced: the rule is defined with eligibility traces.
+        units: output units the rule is derived for.
+        traced: whether the rule is defined with eligibility traces.
         transient: fields of the state that a weight forgets (0) when its trace ends.
-        looks_ahead: the rule reads ``t.x_next``: ``step`` needs ``next_grads``, without which they are 0.
-        learns_ahead: weights that are active in the next position alone change too.
+        looks_ahead: whether the rule reads ``t.x_next``: ``step`` needs ``next_grads``; without them x_next is 0.
+        learns_ahead: whether weights active only in the next position change too.
     """
 
     State: ClassVar[type] = NoState
@@ -107,18 +107,18 @@ class StepSize(Optimizer):
 
     @functools.cached_property
     def lr_is_start(self) -> bool:
-        """Whether lr is only the step size with which weights begin."""
+        """Whether lr is only the initial step size of weights."""
         p = self.hyper(self.param_groups[0])
         return bool(self.initial(p) != self.initial(p._replace(lr=2 * p.lr)))
 
     def remedy(self, prefix: str = "") -> str:
-        """What helps if values diverge; ``prefix`` stands before the names of hyper-parameters."""
+        """What to do if values diverge; ``prefix`` precedes the names of hyper-parameters."""
         extra = f", or set {prefix}extra_x to false" if self.param_groups[0].get("extra_x") else ""
         return f"lower {' or '.join(prefix + name for name in DAMPERS if name in self._names)}{extra}"
 
     @classmethod
     def check_traces(cls, traces: Traces) -> None:
-        """Refuse kinds of traces with which the rule is not defined.
+        """Refuse traces for which the rule is not defined.
 
         Raises:
             ValueError: naming the rule.
@@ -134,10 +134,10 @@ class StepSize(Optimizer):
         return [name for name in self.Params._fields if name not in self.shared]  # type: ignore[attr-defined]
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a group of parameters; its own hyper-parameters are checked as those of the constructor.
+        """Add a group of parameters; its hyper-parameters are checked like the constructor's.
 
         Raises:
-            ValueError: for hyper-parameters out of range, or parameters of another precision than float32 and float64.
+            ValueError: for hyper-parameters out of range, or parameters that are neither float32 nor float64.
         """
         own = {name: param_group[name] for name in self._names if name in param_group}
         if own:
@@ -149,11 +149,11 @@ class StepSize(Optimizer):
             raise ValueError(f"a parameter is {dtype}; rules learn torch.float32 and torch.float64")
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a copy of ``state_dict``: the optimizer that it came from may go on without this one noticing."""
+        """Load a copy of ``state_dict``, independent of the optimizer it came from."""
         super().load_state_dict(copy.deepcopy(state_dict))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take over a saved state; hyper-parameters that did not exist when it was saved get their defaults."""
+        """Restore a saved state; hyper-parameters that it lacks get their defaults."""
         super().__setstate__(state)
         for group in self.param_groups:
             missing = [name for name in self._names if name not in group]
@@ -164,7 +164,7 @@ class StepSize(Optimizer):
 
     @staticmethod
     def initial(p: Any) -> Any:
-        """State of a weight that was never updated."""
+        """State of a weight before its first update."""
         return NoState()
 
     @staticmethod
@@ -176,7 +176,7 @@ class StepSize(Optimizer):
 
     @staticmethod
     def adapt(p: Any, s: Any, t: Transition) -> Any:
-        """The state with that part renewed which ``total`` needs."""
+        """The state with the part that ``total`` needs updated."""
         return s
 
     @staticmethod
@@ -185,7 +185,7 @@ class StepSize(Optimizer):
         raise NotImplementedError
 
     def hyper(self, group: dict[str, Any]) -> Any:
-        """The hyper-parameters of a parameter group as the value that ``update`` receives."""
+        """The hyper-parameters of a parameter group, as ``update`` receives them."""
         first = group["params"][0]
         for name in self.shared:
             self.state[first].setdefault(name, first.detach().new_zeros(()))
@@ -214,23 +214,23 @@ class StepSize(Optimizer):
         next_grads: Gradients = (),
         closure: Callable[[], float] | None = None,
     ) -> float | None:
-        """Learn from one TD error. A step that is refused changes nothing.
+        """Learn from one TD error. A refused step changes nothing.
 
         Args:
-            delta: TD error, or target minus prediction in supervised learning; also a numpy or torch scalar.
+            delta: TD error, or target minus prediction in supervised learning; may be a numpy or torch scalar.
             slope: derivative of the output unit, if ``grad`` holds the gradient of the sum before the unit instead of
                 the gradient of the value.
-            traces: let weights learn that were active before too, also those of parameters that have no gradient in
-                this step; None for lambda 0, which ends all traces.
+            traces: let weights that were active earlier learn too, even in parameters without a gradient in this
+                step; None for lambda 0, which ends all traces.
             next_grads: for rules that look ahead, the gradient of the discounted next value for each parameter (before
                 the unit, if ``grad`` is): ``torch.autograd.grad(gamma * model(x_next), model.parameters())``. Empty
-                stands for zeros, right after the last position of an episode.
+                means zeros, as after the last position of an episode.
             closure: computes the gradients (called once, with gradients enabled); its result is returned.
 
         Raises:
             TypeError: without a TD error.
             ValueError: if ``delta``, ``slope`` or a gradient is not finite, or ``next_grads`` not one per parameter.
-            DivergenceError: a ValueError, if a weight or its state would not be finite.
+            DivergenceError: a ValueError, if a weight or its state would become infinite or NaN.
         """
         if delta is None or callable(delta):
             raise TypeError(
@@ -246,7 +246,7 @@ class StepSize(Optimizer):
         lesson = Lesson(delta, slope, traces.decay if traces else 0.0, gradients, traced, ahead)
         made = [change for group in self.param_groups for change in changes(self, group, lesson)]
         if not all_finite(made):
-            for param in set(self.state) - known:  # it may begin with another lr
+            for param in set(self.state) - known:  # it may start with another lr
                 del self.state[param]
             raise DivergenceError(
                 f"{type(self).__name__} diverged, {self.remedy()}: with delta {delta:g} and gradients of up to "
@@ -260,7 +260,7 @@ class StepSize(Optimizer):
 
     @torch.no_grad()
     def add_traces(self, traces: Traces, slope: Number = 1.0) -> None:
-        """Let the traces decay and add the gradients of the value, without learning; ``step`` does so by itself.
+        """Decay the traces and add the gradients of the value, without learning; ``step`` does this itself.
 
         Raises:
             ValueError: if ``slope`` or a gradient is not finite.
@@ -269,12 +269,12 @@ class StepSize(Optimizer):
         self._remember(traces_of(self, gradients_of(self, True, {}), traces, slope))
 
     def end_traces(self) -> None:
-        """Forget all traces: an episode begins."""
+        """Clear all traces: an episode begins."""
         for state in self.state.values():
             state.pop("trace", None)
 
     def excerpt(self, rows: Tensor) -> Self:
-        """An optimizer of the same rule over a copy of some ``rows`` of the first parameter and of their state."""
+        """An optimizer of the same rule over copies of some ``rows`` of the first parameter and of their state."""
         group, param = self.param_groups[0], self.param_groups[0]["params"][0]
         part, state = torch.nn.Parameter(param.detach()[rows]), self.state_of(param, group)
         fields = {name: tensor[rows] for name, tensor in zip(state._fields, state, strict=True)}
@@ -287,7 +287,7 @@ class StepSize(Optimizer):
         """``value`` as a Python number.
 
         Raises:
-            ValueError: if it is no finite number.
+            ValueError: if it is not a finite number.
         """
         number, shape = plain(value), tuple(getattr(value, "shape", ()))
         if not is_number(number) and shape:
@@ -306,13 +306,13 @@ class StepSize(Optimizer):
             self.state[param]["trace"] = trace
 
     def _warn_of_lr(self) -> None:
-        """Say once of a group that a new lr does not reach weights that have a step size of their own."""
+        """Warn once per group that a new lr does not reach weights that have their own step size."""
         for group in self.param_groups:
-            start = group.setdefault("start_lr", group["lr"])  # None: it was said
+            start = group.setdefault("start_lr", group["lr"])  # None: already warned
             if start not in (None, group["lr"]) and self.lr_is_start:
                 group["start_lr"] = None
                 warnings.warn(
                     f"{type(self).__name__} learns a step size for each weight: a new lr has no effect on weights that "
                     f"began with another one",
-                    stacklevel=5,  # past step and what torch wraps it in
+                    stacklevel=5,  # past step and torch's wrapper
                 )

@@ -19,7 +19,7 @@ class Meta(NamedTuple):
         beta: β, logarithm of the step size.
         h, h_old: derivative of the weight by β, now and a step ago.
         change: the last change of the weight.
-        z: trace, with step sizes in it.
+        z: trace, including step sizes.
         p: trace of h x.
         z_bar: derivative of z by β.
     """
@@ -34,7 +34,7 @@ class Meta(NamedTuple):
 
 
 class Products(NamedTuple):
-    """Sums over the active weights: value the last changes added to this position, z x, and the rate exp(β) x²."""
+    """Sums over the active weights: value added to this position by the last changes, z x, and the rate exp(β) x²."""
 
     gained: Any
     overlap: Any
@@ -50,16 +50,16 @@ class SwiftTD(StepSize):
     Δw = (δ + g) z - g a,   w ← w + Δw
     β ← max(min(β + θ exp(-β) δ p, ln η), -23),   h' ← h,   h ← h'' + (δ + g) z̄ - g a
 
-    Here δ is the TD error with the weights of the moment. True online TD has that of the value before the last step,
-    which is δ + g; so its second half of a step and the first half of the next one, as printed in the paper, make one
-    step here. The traces are SwiftTD's own; what decays and how long weights stay eligible is said by ``traces``, of
-    which an exploratory move must end all (learner.traces=res): the value is learned of what is played greedily.
+    Here δ is the TD error with the current weights. True online TD uses δ + g, from the value before the last step; so
+    the second half of a step and the first half of the next one, as printed in the paper, make one step here. The
+    traces are SwiftTD's own; ``traces`` sets their decay and how long weights stay eligible. An exploratory move
+    must end all traces (learner.traces=res): the value learned is that of greedy play.
 
-    With traces it follows the class SwiftTD of the authors' package (0.2.0), its sparse one: when τ > η the active
-    weights forget h and z̄, before the traces are renewed; their dense class does so for all weights, and afterwards.
-    Differs where a weight's trace has ended: h' is then h, since nothing has changed it; their sparse class keeps an
-    older one. Hence without traces it is their dense class, as long as no step is cut and no weight is active in two
-    positions in a row. The floor of β, exp(-23) = 1e-10, is what the package means by eta_min (it compares another
+    With traces it follows the sparse class SwiftTD of the authors' package (0.2.0): when τ > η the active weights
+    forget h and z̄ before the traces are updated; their dense class does so for all weights, and afterwards. One
+    difference: once a weight's trace has ended, h' is h, since nothing has changed it; their sparse class keeps an
+    older h'. Hence without traces it equals their dense class, as long as no step is cut and no weight is active in
+    two positions in a row. The floor of β, exp(-23) = 1e-10, is what the package means by eta_min (it compares another
     number with it): below it exp(-β) would overflow, as it does there, for features of 100 and more.
 
     Args:
@@ -67,7 +67,7 @@ class SwiftTD(StepSize):
         lr: initial step size of every weight, > 0. All defaults are those of the authors' package.
         theta: meta step size θ, >= 0.
         eta: η, largest share of an error that a step may remove, > 0.
-        decay: by what step sizes shrink where that would be exceeded, above 0 to 1.
+        decay: factor by which step sizes shrink where η would be exceeded, above 0 to 1.
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -86,7 +86,7 @@ class SwiftTD(StepSize):
 
     @classmethod
     def check_traces(cls, traces: Traces) -> None:
-        """Refuse replacing traces, and such that go on after an exploratory move."""
+        """Refuse replacing traces, and traces that survive an exploratory move."""
         if traces.replacing or not traces.resetting:
             raise ValueError(
                 "SwiftTD adds to its traces and ends them at exploratory moves: it needs learner.traces=res"

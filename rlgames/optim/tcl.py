@@ -8,7 +8,7 @@ import torch
 from rlgames.optim.checks import flag, positive
 from rlgames.optim.step_size import StepSize, Transition
 
-TINY = 1e-30  # start of both counters: then |N| / A is 1 before the first change, and no rule has to ask about 0 / 0
+TINY = 1e-30  # start of both counters: |N| / A is then 1 before the first change, and no rule divides 0 by 0
 
 
 class Counters(NamedTuple):
@@ -25,7 +25,7 @@ class TCL(StepSize):
 
     Args:
         params: parameters or groups of them.
-        lr: global step size α, > 0. The default, which suits other tasks too, is that of Bagheri et al. 2015.
+        lr: global step size α, > 0. The default is that of Bagheri et al. 2015 and suits other tasks too.
         cross_entropy: descend the cross-entropy of a logistic unit instead of the squared error, see TDL.
 
     Raises:
@@ -39,7 +39,7 @@ class TCL(StepSize):
 
     @staticmethod
     def initial(p: Any) -> Counters:
-        """Both counters as good as 0."""
+        """Both counters practically 0."""
         return Counters(TINY, TINY)
 
     @staticmethod
@@ -63,8 +63,8 @@ class TCLDelta(TCL):
         params: parameters or groups of them.
         lr: global step size α, > 0.
         cross_entropy: see TCL.
-        extra_x: count δ x, as this package did before; weights whose x is 0 and whose trace still learns then count
-            nothing. In Connect-4 it differs where an index stands twice (x = 2, symmetric boards), and with traces.
+        extra_x: count δ x, as this package did before; weights with x = 0 that still learn by their trace then count
+            nothing. In Connect-4 it differs where an index occurs twice (x = 2, symmetric boards), and with traces.
 
     Raises:
         ValueError: for hyper-parameters out of range.
@@ -88,7 +88,7 @@ class TCLEXP(TCL):
 
     Args:
         params: parameters or groups of them.
-        lr: global step size α, > 0. It and β are those of Bagheri et al. 2015, which suit other tasks too.
+        lr: global step size α, > 0. α and β are those of Bagheri et al. 2015 and suit other tasks too.
         beta: how steeply g falls, > 0: an incoherent weight keeps exp(-β) of its step size.
         cross_entropy: see TCL.
 

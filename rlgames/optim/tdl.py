@@ -14,7 +14,7 @@ class TDL(StepSize):
 
     Args:
         params: parameters or groups of them.
-        lr: step size α, > 0. The default is stable for some 100 inputs of size 1; Connect-4: 0.004 to 0.002.
+        lr: step size α, > 0. The default is stable for about 100 inputs of size 1; Connect-4: 0.004 to 0.002.
         cross_entropy: descend the cross-entropy of a logistic unit (targets from 0 to 1) instead of the squared error,
             as the authors' program does: the slope V (1 - V) of the unit cancels, and e is (the trace of) x. As a plain
             torch optimizer: ``grad`` is the gradient of the sum before the unit.

@@ -1,4 +1,4 @@
-"""TIDBD: IDBD made for temporal differences with traces (Kearney et al. 2018)."""
+"""TIDBD: IDBD for temporal differences with traces (Kearney et al. 2018)."""
 
 from typing import Any
 
@@ -13,9 +13,8 @@ class TIDBD(IDBD):
 
     β ← β + θ δ x h,   α = exp(β),   w ← w + α δ e,   h ← h [1 - α x e]⁺ + α δ e
 
-    Only weights that are active at hand change their step size, where IDBD(λ) has e in place of x. Without traces both
-    are one rule, and its defaults are taken over. With a unit of slope y' the gradient y' x
-    takes the place of x.
+    Only currently active weights change their step size; IDBD(λ) has e in place of x. Without traces the two rules are
+    the same, so the defaults are IDBD's. With a unit of slope y' the gradient y' x replaces x.
 
     Args:
         params: parameters or groups of them.
@@ -34,12 +33,12 @@ class TIDBD(IDBD):
 
 
 class OrdinaryTIDBD(TIDBD):
-    """TIDBD(λ) with ordinary gradients (Kearney et al. 2018): the target moves with the weights, too.
+    """TIDBD(λ) with ordinary gradients (Kearney et al. 2018): the target moves with the weights too.
 
     β ← β - θ δ (γ x' - x) h,   α = exp(β),   w ← w + α δ e,   h ← h [1 + α e (γ x' - x)]⁺ + α δ e
 
-    x' are the features of the next position; weights that are active there alone change their step size too. Defaults
-    and arguments are those of TIDBD.
+    x' are the features of the next position; weights active only there change their step size too. Defaults and
+    arguments are those of TIDBD.
     """
 
     looks_ahead = True

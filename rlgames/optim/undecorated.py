@@ -14,10 +14,10 @@ def _undecorated(method: F) -> F:
 
 
 class Optimizer(torch.optim.Optimizer):
-    """Optimizers whose every method starts at once.
+    """An optimizer whose methods start at once.
 
     torch decorates these methods so that its compiler leaves them alone. The first call of any of them imports that
-    compiler, torch._dynamo: 1.1 CPU-seconds, and nothing here is compiled by it.
+    compiler, torch._dynamo: 1.1 CPU-seconds for nothing, as it compiles nothing here.
     """
 
     add_param_group = _undecorated(torch.optim.Optimizer.add_param_group)

@@ -1,1 +1,1 @@
-"""Training: a run from its parts to its records: assembled, trained, saved, shown, and counted in studies."""
+"""Training: a run from its parts to its records: assembled, trained, saved, shown, and collected in studies."""

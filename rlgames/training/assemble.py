@@ -8,16 +8,16 @@ from omegaconf import DictConfig
 from rlgames.build import build, torch_device
 from rlgames.training.files import whole
 
-# torch, numpy and numba are imported where they are needed: --help answers at once.
+# torch, numpy and numba are imported where needed, so that --help answers at once.
 
 
 LARGE = 1e3  # step size
 
 
 class Parts(NamedTuple):
-    """The parts of a run: the game, how the agent sees, values and learns it, and the loop in which it does.
+    """The parts of a run: the game, how the agent sees, values and learns it, and its loop.
 
-    A learner that brings its own network has neither features nor optimizer.
+    With a learner that brings its own network, features and optimizer are None.
     """
 
     game: Any
@@ -29,7 +29,7 @@ class Parts(NamedTuple):
 
 
 def notes(parts: Parts) -> Iterable[str]:
-    """What is odd about a combination of rule, unit and learner, but not wrong."""
+    """What is unusual, but not wrong, about a combination of rule, unit and learner."""
     from rlgames.schedules import Constant
 
     rule, units = type(parts.optimizer).__name__, getattr(parts.optimizer, "units", ())
@@ -39,9 +39,9 @@ def notes(parts: Parts) -> Iterable[str]:
     changes_lr = getattr(parts.learner, "lr", Constant(1.0)) != Constant(1.0)
     lr = parts.optimizer.defaults["lr"] if parts.optimizer else 0.0
     if lr > LARGE:
-        yield f"optimizer.lr is {lr:g}, far above what any rule is used with"
+        yield f"optimizer.lr is {lr:g}, far above what any rule needs"
     if changes_lr and getattr(parts.optimizer, "lr_is_start", False):
-        yield f"learner.lr has no effect on {rule}, whose lr is only the step size with which weights begin"
+        yield f"learner.lr has no effect on {rule}, whose lr is only the initial step size of weights"
     images = getattr(getattr(parts.features, "compact", None), "images", 1)
     if images > 2 and any(group.get("extra_x") for group in getattr(parts.optimizer, "param_groups", ())):
         yield (
@@ -51,7 +51,7 @@ def notes(parts: Parts) -> Iterable[str]:
 
 
 def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
-    """Build the parts that ``cfg`` describes, with the weights and the optimizer's state of the checkpoint ``saved``.
+    """Build the parts that ``cfg`` describes, with weights and optimizer state from the checkpoint ``saved``.
 
     Raises:
         ValueError: if a constructor refuses its values.
@@ -62,7 +62,7 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
     if cfg.engine == "batched":
         return _assemble_batched(cfg, saved)
     device = torch_device(cfg.device)
-    tuples = {"tuples": saved["tuples"]} if saved and saved["tuples"] else {}  # a file may have changed since
+    tuples = {"tuples": saved["tuples"]} if saved and saved["tuples"] else {}  # a tuple file may have changed since
     game = build(cfg, "game")
     learner = build(cfg, "learner", game=game)
     features = None if "features" in learner.brings else build(cfg, "features", game=game, **tuples)
@@ -72,7 +72,7 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
         positive("lr", optimizer.defaults["lr"])  # torch's own have no limit
     if saved:
         set_state(saved, network, optimizer, learner)
-    if hasattr(learner, "agent"):  # of a kind of its own
+    if hasattr(learner, "agent"):  # its own kind of agent
         agent = learner.agent(cfg.engine, network, optimizer)
     else:
         kind: Any = {"fused": Fused, "eager": Eager}[cfg.engine]
@@ -81,7 +81,7 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
 
 
 def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
-    """The parts of ``assemble``, whose network and optimizer stay on the CPU while it learns on the device."""
+    """The parts of ``assemble``; network and optimizer stay on the CPU while learning runs on the device."""
     from rlgames.agents.batched import Batched
     from rlgames.learners.td import TD
     from rlgames.learners.td_batched import BatchedTD
@@ -91,9 +91,9 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
     single.update(engine="eager", device="cpu")
     parts = assemble(single, saved)
     if not isinstance(parts.learner, TD):
-        raise ValueError(f"engine=batched plays learner=td, not {type(parts.learner).__name__}; use engine=fused")
+        raise ValueError(f"engine=batched needs learner=td, not {type(parts.learner).__name__}; use engine=fused")
     if parts.game.boards is None:
-        raise ValueError(f"engine=batched needs boards as tensors, which {parts.game.name} has not; use engine=fused")
+        raise ValueError(f"engine=batched needs boards as tensors, which {parts.game.name} lacks; use engine=fused")
     agent = Batched(parts.network, parts.optimizer, device, cfg.batched.combine)
     agent.check_room(cfg.batch)
     learner = BatchedTD(parts.learner, cfg.batch, device, parts.network.embedding.weight.dtype, cfg.batched.horizon)
@@ -104,7 +104,7 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
 
 
 def state_of(parts: Parts) -> dict[str, Any]:
-    """What ``parts`` have learned, for checkpoints; parts that have none are None."""
+    """What ``parts`` have learned, for checkpoints; None for parts without state."""
     network, learner, optimizer = parts.network, parts.learner, parts.optimizer
     return {
         "network": network.state_dict(),
@@ -114,10 +114,10 @@ def state_of(parts: Parts) -> dict[str, Any]:
 
 
 def set_state(state: dict[str, Any], network: Any, optimizer: Any, learner: Any) -> None:
-    """Let the parts of a player go on from what ``state_of`` returned.
+    """Restore what ``state_of`` returned.
 
     Raises:
-        DamagedError: if it does not fit them.
+        DamagedError: if it does not fit the parts.
     """
     with whole("network"):
         network.load_state_dict(state["network"])
@@ -126,7 +126,7 @@ def set_state(state: dict[str, Any], network: Any, optimizer: Any, learner: Any)
             optimizer.load_state_dict(state["optimizer"])
             _check_shapes(optimizer)
     with whole("learner"):
-        if state.get("learner") and hasattr(learner, "load_state_dict"):  # not if it was another engine's
+        if state.get("learner") and hasattr(learner, "load_state_dict"):  # not from another engine
             learner.load_state_dict(state["learner"])
 
 

@@ -1,18 +1,17 @@
-"""Checkpoints: one file that holds all that is needed to go on, of tensors and plain containers only.
+"""Checkpoints: one file with everything needed to resume, made of tensors and plain containers only.
 
-``torch.load(file, weights_only=True)`` reads one without this package. Its keys:
+``torch.load(file, weights_only=True)`` reads it without this package. Its keys:
 
     format          version of this layout
     games           games played
     config          the configuration as a plain dict
-    tuples          the cells of the n-tuples, whatever file or random walk they came from
+    tuples          the cells of the n-tuples, wherever they came from
     network         state_dict of the network
-    average         of average_from: state_dict of a network with the mean weights, and their samples; else None
+    average         with average_from: state_dict of a network with the mean weights, and the sample count; else None
     optimizer       state_dict of the optimizer
-    learner         what the learner must remember, None if nothing
     rng             state of the random generator of the training games
-    learner         of engine=batched: the games under way and their random stream, else None
-    progress        counters of the trainer, among them the rows of progress.csv
+    learner         state of the learner (engine=batched: games under way and their random stream); None if it has none
+    progress        the trainer's counters, including the rows of progress.csv
 """
 
 import os
@@ -33,9 +32,9 @@ from rlgames.training.files import DamagedError, atomic, owned
 T = TypeVar("T")
 
 FORMAT = 1
-KINDS = {"games": int, "config": dict, "network": dict, "rng": dict, "progress": dict}  # of what must be there
+KINDS = {"games": int, "config": dict, "network": dict, "rng": dict, "progress": dict}  # of the required keys
 PARTS = ("game", "learner", "games", "eval_every", "seed", "engine", "device", "evaluation", "opponent")  # of config
-FREE = (  # keys that may change when a run goes on
+FREE = (  # keys that may change when a run is resumed
     *("games", "eval_every", "checkpoint_minutes", "checkpoint_at_evaluations", "checkpoints_kept"),
     *("run_dir", "resume", "results"),
     *("engine", "device", "batch", "batched", "opponent", "evaluation", "lookahead"),
@@ -43,22 +42,22 @@ FREE = (  # keys that may change when a run goes on
 
 
 def save(folder: Path, games: int, content: dict[str, Any], keep: int = 2) -> Path:
-    """Write a checkpoint into ``folder`` so that a complete one is there at any time.
+    """Write a checkpoint into ``folder``, which always holds a complete one.
 
     Args:
         folder: where to.
         games: games played, which name the file.
         content: see the module.
-        keep: how many are kept, the newest; the one before is the fall-back if the last is damaged. 0: all.
+        keep: how many of the newest to keep; an older one is the fallback if the newest is damaged. 0: all.
 
     Raises:
-        OSError: if it cannot be written; what was there stays.
+        OSError: if it cannot be written; existing files stay.
     """
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"games_{games:012d}.pt"
     with atomic(file) as stream:
         torch.save({"format": FORMAT, "games": games, **content}, stream)
-    files = _newest_first(folder)  # a later one is of a line of play that was left when the run was resumed before it
+    files = _newest_first(folder)  # later ones predate a resume from an earlier one
     here = files.index(file)
     for other in files[:here] + files[here + (keep or len(files)) :]:
         other.unlink(missing_ok=True)
@@ -73,11 +72,11 @@ def same(content: dict[str, Any]) -> Any:
 def load(path: str | Path, use: Callable[[dict[str, Any]], T] = same) -> T:
     """Read a checkpoint file, or the newest usable one of a run folder, and return what ``use`` makes of its content.
 
-    A damaged file of a run folder is reported on stderr and the one before it is taken.
+    A damaged file of a run folder is reported on stderr and the previous one is used.
 
     Raises:
         ValueError: if there is none, naming the file and what is wrong with it.
-        Exception: what ``use`` raises, but a ``DamagedError``, which means that the content does not fit.
+        Exception: whatever ``use`` raises, except ``DamagedError``, which means that the content does not fit.
     """
     path = Path(os.path.expanduser(path))
     if path.is_file():
@@ -89,7 +88,7 @@ def load(path: str | Path, use: Callable[[dict[str, Any]], T] = same) -> T:
         try:
             return _used(file, use)
         except DamagedError as error:
-            print(f"{error}; looking for the one before it", file=sys.stderr)
+            print(f"{error}; trying the previous one", file=sys.stderr)
     raise ValueError(f"{path.absolute()} holds no {'readable ' if files else ''}checkpoint")
 
 
@@ -102,47 +101,47 @@ def _used(file: Path, use: Callable[[dict[str, Any]], T]) -> T:
     try:
         return use(content)
     except DamagedError as error:
-        raise DamagedError(f"{file.absolute()} is damaged or of another version: {error}") from error
+        raise DamagedError(f"{file.absolute()} is damaged or from another version: {error}") from error
 
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        with zipfile.ZipFile(file) as archive:  # torch does not look at the check sums
+        with zipfile.ZipFile(file) as archive:  # torch does not verify checksums
             damaged = archive.testzip()
         content = None if damaged else torch.load(file, map_location="cpu", weights_only=True)
     except OSError as error:
         raise DamagedError(f"{file.absolute()} cannot be read: {error.strerror}") from error
-    except Exception as error:  # torch and zipfile raise many kinds for damaged files
-        raise DamagedError(f"{file.absolute()} is damaged or no checkpoint") from error
+    except Exception as error:  # damaged files raise many kinds in torch and zipfile
+        raise DamagedError(f"{file.absolute()} is damaged or not a checkpoint") from error
     if damaged:
         raise DamagedError(f"{file.absolute()} is damaged")
     if not isinstance(content, dict) or "format" not in content:
-        raise DamagedError(f"{file.absolute()} is no checkpoint of rlgames")
+        raise DamagedError(f"{file.absolute()} is not a checkpoint of rlgames")
     if content["format"] != FORMAT:
         raise DamagedError(f"{file.absolute()} has format {content['format']}; this version of rlgames reads {FORMAT}")
     missing = [name for name, kind in KINDS.items() if not isinstance(content.get(name), kind)]
     missing += [name for name in ("tuples", "optimizer") if name not in content]
     missing += [f"config.{name}" for name in PARTS if not missing and name not in content["config"]]
     if missing:
-        raise DamagedError(f"{file.absolute()} is damaged or of another version: it lacks {', '.join(missing)}")
+        raise DamagedError(f"{file.absolute()} is damaged or from another version: it lacks {', '.join(missing)}")
     return content
 
 
 def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictConfig:
-    """The configuration of a run that goes on: that of the checkpoint, and what may change from the command line.
+    """The configuration of a resumed run: the checkpoint's, with what may change taken from the command line.
 
     Args:
         cfg: the configuration of the command line.
         saved: the checkpoint.
-        words: the words of the command line, such as "games=1000"; only what they name is compared and taken over.
+        words: the words of the command line, such as "games=1000"; only the keys they name are compared or changed.
 
     Raises:
-        ValueError: naming the words that contradict the checkpoint, or a total that is passed.
+        ValueError: naming the words that contradict the checkpoint, or a total already exceeded.
     """
-    if cfg.results is not None:  # a study finds its runs by their keys: nothing that decides how they go differs
+    if cfg.results is not None:  # a study finds its runs by their keys, so the configurations agree
         return cfg
     config: DictConfig = OmegaConf.create(saved["config"])
-    for key in set(map(str, cfg)) - set(map(str, config)):  # words that are newer than the checkpoint
+    for key in set(map(str, cfg)) - set(map(str, config)):  # keys that are newer than the checkpoint
         config[key] = cfg[key]
     named: list[str] = [word.lstrip("+~").partition("=")[0].partition("@")[0].replace("/", ".") for word in words]
     if "experiment" in named:
@@ -169,10 +168,10 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
 
 
 def held(cfg: DictConfig) -> AbstractContextManager[None]:
-    """While entered, no other process goes on with the run that ``cfg`` resumes in its own folder.
+    """While entered, no other process can resume the run that ``cfg`` resumes in place.
 
     Raises:
-        ValueError: if one does.
+        ValueError: if one is doing so.
     """
     folder = run_folder(cfg.resume)
     in_place = folder is not None and cfg.run_dir in (None, str(folder))
@@ -180,7 +179,7 @@ def held(cfg: DictConfig) -> AbstractContextManager[None]:
 
 
 def unbegun(cfg: DictConfig, words: list[str]) -> DictConfig | None:
-    """The configuration to begin ``cfg.resume`` anew, if that was stopped before its first checkpoint.
+    """The configuration to restart ``cfg.resume``, if that run was stopped before its first checkpoint.
 
     Raises:
         ValueError: naming the words that contradict it.
@@ -188,14 +187,14 @@ def unbegun(cfg: DictConfig, words: list[str]) -> DictConfig | None:
     folder = run_folder(cfg.resume)
     if folder is None or not records.unbegun(folder):
         return None
-    print(f"note: {records.shown(folder)} was stopped before its first checkpoint, and begins again")
+    print(f"note: {records.shown(folder)} was stopped before its first checkpoint and starts over")
     config = resumed(cfg, {"config": OmegaConf.load(folder / "config.yaml"), "games": 0}, words)
     config.resume = None
     return config
 
 
 def run_folder(path: str) -> Path | None:
-    """The run folder that ``path``, itself or a checkpoint in it, belongs to; None for a checkpoint kept elsewhere."""
+    """The run folder of ``path``, which is that folder or a checkpoint in it; None for a checkpoint kept elsewhere."""
     given = Path(os.path.expanduser(path))
     folder = given.parent if given.is_file() else given
     if folder.name == "checkpoints":

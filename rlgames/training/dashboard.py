@@ -1,4 +1,4 @@
-"""What TensorBoard shows of a run: curves, step sizes, boards, and what kind of run it is."""
+"""What TensorBoard shows of a run: curves, step sizes, boards, and its configuration."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from rlgames.players import GreedyPlayer
 from rlgames.training.events import Summaries
 from rlgames.training.raster import pixels
 
-# Charts of the page "custom scalars"; tags are regular expressions, in a margin chart value, lower and upper bound.
+# Charts of the page "custom scalars"; tags are regular expressions; a margin chart lists value, lower and upper bound.
 LAYOUT: dict[str, dict[str, list[Any]]] = {
     "learning": {
         "success": ["Multiline", ["evaluation/success_.*", "evaluation/optimal"]],
@@ -44,9 +44,9 @@ LAYOUT: dict[str, dict[str, list[Any]]] = {
         "exploration": ["Multiline", ["train/epsilon", "train/temperature"]],
     },
 }
-MOST = 1e19  # TensorBoard's bins end a little above
+MOST = 1e19  # TensorBoard's bins end slightly above
 PARTS = ("game", "features", "network", "learner", "optimizer")
-PROOF = {"losses_first", "losses_second", "optimal"}  # figures of an evaluation without success rates
+PROOF = {"losses_first", "losses_second", "optimal"}  # figures of evaluations without success rates
 
 
 class Dashboard:
@@ -54,31 +54,31 @@ class Dashboard:
 
     Args:
         folder: the run folder.
-        games: games played before; what a former process wrote about later games is hidden from the dashboards.
+        games: games played before; dashboards hide what an earlier process wrote about later games.
     """
 
     def __init__(self, folder: Path, games: int) -> None:
         self._writer = Summaries(folder, games + 1 if games else None)
 
     def begin(self, games: int, cfg: DictConfig) -> None:
-        """Lay out the charts, and write the card of the run: its sentence and its configuration."""
+        """Lay out the charts, and write the run's summary and configuration."""
         self._writer.add_custom_scalars(LAYOUT)
         self._writer.add_text("run", f"**{sentence(cfg)}**", games)
         self.text(games, "configuration", OmegaConf.to_yaml(cfg, resolve=True))
 
     def scalars(self, games: int, numbers: Mapping[str, Any]) -> None:
-        """Log ``numbers``; what is not a number is left out."""
+        """Log ``numbers``; values that are not numbers are left out."""
         for tag, number in numbers.items():
             if isinstance(number, int | float) and math.isfinite(number):
                 self._writer.add_scalar(tag, number, games)
 
     def text(self, games: int, tag: str, text: str) -> None:
-        """Log ``text`` as it stands."""
-        indented = "    " + text.replace("\n", "\n    ")  # markdown for: leave it as it is
+        """Log ``text`` verbatim."""
+        indented = "    " + text.replace("\n", "\n    ")  # a Markdown code block
         self._writer.add_text(tag, indented, games)
 
     def show(self, games: int, figures: Mapping[str, Any]) -> None:
-        """Log numbers as scalars, texts as they stand, and arrays (uint8 ``[height, width, 3]``) as pictures."""
+        """Log numbers as scalars, texts verbatim, and arrays (uint8 ``[height, width, 3]``) as pictures."""
         self.scalars(games, {f"learner/{tag}": figure for tag, figure in figures.items()})
         for tag, figure in figures.items():
             if isinstance(figure, str):
@@ -100,11 +100,11 @@ class Dashboard:
                 self.scalars(games, {f"optimizer/step_size_{percent}": quantile})
 
     def hparams(self, games: int, cfg: DictConfig, numbers: Mapping[str, float]) -> None:
-        """Log what kind of run it is and its last evaluation for the table of runs, in the events of this run.
+        """Log the configuration and last evaluation for the table of runs, in the events of this run.
 
         TensorBoard makes the columns itself, first those in which runs differ: the summary that would name them is left
-        out, since it would be taken from one run for all. It takes every scalar for a metric, in order of the alphabet;
-        "Final" comes before all others.
+        out, since one run's would be used for all. It treats every scalar as a metric, in alphabetical order; "Final"
+        comes first.
         """
         names = [name for name in numbers if name.startswith("success")] or list(numbers.keys() & PROOF)
         metrics = {f"Final/{name}": numbers[name] for name in names}
@@ -114,7 +114,7 @@ class Dashboard:
         self.scalars(games, metrics)
 
     def flush(self) -> None:
-        """Bring everything to the disk."""
+        """Flush everything to disk."""
         self._writer.flush()
 
     def __enter__(self) -> Self:
@@ -125,16 +125,16 @@ class Dashboard:
 
 
 def own_game(game: Any, greedy: GreedyPlayer, rng: np.random.Generator) -> list[Any]:
-    """The boards of a game of the agent against itself."""
+    """The boards of a game that the agent plays against itself."""
     moves, _ = play_match(greedy, greedy, game.board, rng)
     return list(accumulate(moves, lambda board, move: board.play(move), initial=game.board))
 
 
 def thoughts(parts: Any, boards: Sequence[Any]) -> Picture:
-    """A game in four pictures, with the value that each move has for the agent where it still has to choose."""
+    """A game in four pictures, with the agent's value of each move where it still has a choice."""
     game = parts.game
     seen = [boards[k * (len(boards) - 1) // 3] for k in range(4)]
-    move_values = getattr(parts.learner, "move_values", None)  # not every learner says what it thinks
+    move_values = getattr(parts.learner, "move_values", None)  # not every learner reports move values
     pictures = []
     for board in seen:
         values = move_values(parts.agent, board).tolist() if move_values and not board.over() else []
@@ -143,7 +143,7 @@ def thoughts(parts: Any, boards: Sequence[Any]) -> Picture:
 
 
 def sentence(cfg: DictConfig) -> str:
-    """The run in the words of the pipeline, such as "Connect4 → NTuples → ... → 500,000 games → Evaluation"."""
+    """The run as a pipeline, such as "Connect4 → NTuples → ... → 500,000 games → Evaluation"."""
     names = [_name(cfg[part]) for part in PARTS if cfg.get(part) is not None]
     against = f" against {_name(cfg.opponent)}" if "game" in cfg and "Evaluation" in _name(cfg.evaluation) else ""
     return " → ".join([*names, f"{cfg.games:,} games", f"{_name(cfg.evaluation)}{against}"])
@@ -155,7 +155,7 @@ def _name(node: DictConfig) -> str:
 
 
 def choices(cfg: DictConfig) -> dict[str, int | float | str | bool]:
-    """What people vary from run to run: the parts by name, games, seed, and the numbers of learner and optimizer."""
+    """What usually varies between runs: names of the parts, games, seed, and numbers of learner and optimizer."""
     found: dict[str, int | float | str | bool] = {part: _name(cfg[part]) for part in PARTS if cfg.get(part) is not None}
     found |= {key: cfg[key] for key in ("engine", "games", "seed")}
     for part in ("features", "network", "learner", "optimizer"):

@@ -1,6 +1,6 @@
-"""TensorBoard's events, written where they are made: a full disk is an error of the run, which names the file.
+"""TensorBoard events, written in the calling thread: a full disk is an error of the run that names the file.
 
-TensorBoard's own writer has a thread; an error there prints a traceback, and comes to the run later and without a name.
+TensorBoard's own writer has a thread; an error there prints a traceback and reaches the run later, without the file.
 """
 
 import itertools
@@ -48,13 +48,13 @@ class EventFile:
             self.flush()
 
     def flush(self) -> None:
-        """Bring everything to the disk."""
+        """Flush everything to disk."""
         self._flushed = time.monotonic()
         with self._named():
             self._records.flush()
 
     def close(self) -> None:
-        """Bring everything to the disk; that is all."""
+        """Flush everything to disk; nothing to close."""
         with self._named():
             self._records.close()
 
@@ -76,7 +76,7 @@ class Summaries(SummaryWriter):
 
     Args:
         folder: where the file is made.
-        purge: dashboards hide what earlier files tell of this step and those after it; None: nothing.
+        purge: dashboards hide what earlier files say about this step and later ones; None: nothing.
     """
 
     def __init__(self, folder: Path, purge: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Files that are whole at any time, whatever stops the program, and folders that belong to one process."""
+"""Files that are always complete, whatever stops the program, and folders that belong to one process."""
 
 import contextlib
 import os
@@ -13,10 +13,10 @@ LOCK = ".lock"
 
 @contextlib.contextmanager
 def atomic(file: Path) -> Iterator[BinaryIO]:
-    """A stream to write ``file`` as a whole or not at all.
+    """A stream that writes ``file`` completely or not at all.
 
     Raises:
-        OSError: if it cannot be written; a former file stays as it was.
+        OSError: if it cannot be written; an existing file stays unchanged.
     """
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     try:
@@ -30,24 +30,24 @@ def atomic(file: Path) -> Iterator[BinaryIO]:
             temporary.unlink()
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, OSError):
-            cause = cause.__context__  # torch puts an error of its own in front of that of the disk
+            cause = cause.__context__  # torch raises its own error over that of the disk
         if cause is None:
             raise
         raise OSError(cause.errno, cause.strerror, str(file)) from error
 
 
 def write_atomically(file: Path, content: bytes) -> None:
-    """Write ``file`` as a whole or not at all.
+    """Write ``file`` completely or not at all.
 
     Raises:
-        OSError: if it cannot be written; a former file stays as it was.
+        OSError: if it cannot be written; an existing file stays unchanged.
     """
     with atomic(file) as stream:
         stream.write(content)
 
 
 def remove_temporaries(folder: Path, name: str = "") -> None:
-    """Remove what killed processes left of files in ``folder`` that they were writing; of the file ``name`` only."""
+    """Remove the temporary files that killed processes left in ``folder``, or only those of the file ``name``."""
     for file in folder.glob(f".{name}*.tmp"):
         with contextlib.suppress(OSError):
             file.unlink()
@@ -55,17 +55,17 @@ def remove_temporaries(folder: Path, name: str = "") -> None:
 
 @contextlib.contextmanager
 def owned(folder: Path) -> Iterator[None]:
-    """While entered, ``folder`` is this process's; that may be said twice. A lock ends with its process.
+    """While entered, ``folder`` belongs to this process; may be nested. A lock ends with its process.
 
     Raises:
-        ValueError: if it is another process's.
+        ValueError: if it belongs to another process.
         OSError: if it cannot be written to.
     """
     lock = FileLock(folder / LOCK, timeout=0, is_singleton=True)
     try:
         lock.acquire()
     except Timeout:
-        raise ValueError(f"another process is at work in {folder}; wait for its end, or name another run_dir") from None
+        raise ValueError(f"another process is using {folder}; wait until it ends, or name another run_dir") from None
     except NotImplementedError:  # a file system without locks
         yield
         return
@@ -73,7 +73,7 @@ def owned(folder: Path) -> Iterator[None]:
         yield
     finally:
         if lock.lock_counter == 1:
-            with contextlib.suppress(OSError):  # Windows does not remove what is open
+            with contextlib.suppress(OSError):  # Windows does not remove open files
                 (folder / LOCK).unlink()
         lock.release()
 
@@ -84,10 +84,10 @@ class DamagedError(ValueError):
 
 @contextlib.contextmanager
 def whole(what: str) -> Iterator[None]:
-    """Whatever goes wrong inside means that ``what`` is damaged or of another version.
+    """Any error inside means that ``what`` is damaged or from another version.
 
     Raises:
-        DamagedError: then.
+        DamagedError: in place of it.
     """
     try:
         yield

@@ -15,7 +15,7 @@ def pixels(picture: Any, scale: int = 2, margin: int = 6) -> npt.NDArray[np.uint
     Args:
         picture: of ``rlgames.games.drawing``.
         scale: pixels per pixel of the picture.
-        margin: white pixels round it.
+        margin: white pixels around it.
     """
     size = (round(picture.width * scale) + 2 * margin, round(picture.height * scale) + 2 * margin)
     image = Image.new("RGB", size, GROUND)

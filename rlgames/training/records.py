@@ -1,4 +1,4 @@
-"""What a run leaves behind for people and programs: progress.csv, result.json, TensorBoard events, versions."""
+"""What a run leaves for people and programs: progress.csv, result.json, TensorBoard events, versions."""
 
 import csv
 import functools
@@ -40,10 +40,10 @@ Row = dict[str, Any]
 def claimed_folder(cfg: DictConfig, game: str) -> Iterator[Path]:
     """Make the run folder, ``cfg.run_dir`` or a new one under runs/, and write config.yaml and versions.json into it.
 
-    While entered, it belongs to this process. What a run left there that was stopped before its first checkpoint goes.
+    While entered, it belongs to this process. Remains of a run stopped before its first checkpoint are removed.
 
     Raises:
-        ValueError: if the folder holds something and is not the one being resumed, or another process is at work there.
+        ValueError: if the folder is not empty and not the one being resumed, or another process is using it.
         OSError: if it cannot be made.
     """
     folder = Path(os.path.expanduser(cfg.run_dir)).absolute() if cfg.run_dir else new_folder(Path("runs") / game)
@@ -60,13 +60,13 @@ def claimed_folder(cfg: DictConfig, game: str) -> Iterator[Path]:
 
 
 def unbegun(folder: Path) -> bool:
-    """Whether ``folder`` holds a run of ours that was stopped before its first checkpoint, and nothing else."""
+    """Whether ``folder`` holds only a run that was stopped before its first checkpoint."""
     files = [file for file in folder.rglob("*") if file.is_file()] if folder.is_dir() else []
     return folder / "config.yaml" in files and all(any(map(file.match, LEFT)) for file in files)
 
 
 def _empty(folder: Path) -> None:
-    """Remove what an unbegun run left.
+    """Remove what a run without a checkpoint left.
 
     Raises:
         ValueError: if there is anything else.
@@ -79,11 +79,11 @@ def _empty(folder: Path) -> None:
         with suppress(FileNotFoundError):
             (folder / "checkpoints").rmdir()
     if any(file.name != LOCK for file in folder.iterdir()):
-        raise ValueError(f"run_dir {folder} is not empty; name another one, or resume={folder} to go on with it")
+        raise ValueError(f"run_dir {folder} is not empty; name another one, or use resume={folder} to continue it")
 
 
 def new_folder(parent: Path) -> Path:
-    """A folder named after date and time, with a number behind it if another run began in the same second."""
+    """A folder named after date and time, with a number if another run began in the same second."""
     parent.mkdir(parents=True, exist_ok=True)
     name, number = time.strftime("%Y-%m-%d_%H-%M-%S"), 1
     while True:
@@ -96,33 +96,33 @@ def new_folder(parent: Path) -> Path:
 
 
 def shown(folder: PurePath) -> str:
-    """``folder`` as people type it, relative to where they are if it lies below; with slashes on Windows, too."""
+    """``folder`` as people type it: relative if it is below the working folder, with slashes even on Windows."""
     here = Path.cwd()
     return (folder.relative_to(here) if folder.is_relative_to(here) else folder).as_posix()
 
 
 def next_commands(folder: Path, games: int) -> str:
-    """The commands to look at the run in ``folder``, to evaluate it, and to go on up to ``games``."""
+    """The commands to view the run in ``folder``, to evaluate it, and to resume it up to ``games``."""
     path = shown(folder)
     return (
-        f"look: tensorboard --logdir {shlex.quote(path)}   "
+        f"view: tensorboard --logdir {shlex.quote(path)}   "
         f"evaluate: python -m rlgames.evaluate {_word('checkpoint', path)}   "
-        f"go on: {go_on(folder)} games={games}"
+        f"resume: {go_on(folder)} games={games}"
     )
 
 
 def go_on(folder: Path) -> str:
-    """The command that goes on with the run in ``folder``."""
+    """The command that resumes the run in ``folder``."""
     return f"python -m rlgames.train {_word('resume', shown(folder))}"
 
 
 def _word(key: str, path: str) -> str:
-    """``key=path`` for shell and Hydra, which gives "=" and the like a meaning."""
+    """``key=path`` quoted for the shell and for Hydra, to which "=" and others are special."""
     return f"{key}={path}" if re.fullmatch(r"[\w./:-]+", path) else shlex.quote(f'{key}="{path}"')
 
 
 def versions() -> dict[str, str | None]:
-    """Versions of Python, the packages that matter (None: not installed) and the git commit of a checkout."""
+    """Versions of Python and of the packages that matter (None: not installed), and the git commit of a checkout."""
     found: dict[str, str | None] = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
@@ -132,9 +132,9 @@ def versions() -> dict[str, str | None]:
     return {**found, "commit": _commit()}
 
 
-@functools.cache  # the files that this process runs from
+@functools.cache  # the files do not change for this process
 def _commit() -> str | None:
-    """Commit of the checkout this package runs from, marked if files were changed since; None for an installed one."""
+    """Commit of the checkout this package runs from, marked if files have changed since; None if installed."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
@@ -146,7 +146,7 @@ def _commit() -> str | None:
 
 
 def to_json(content: Any) -> bytes:
-    """Strict JSON: what is not a finite number becomes null."""
+    """Strict JSON: infinity and NaN become null."""
 
     def strict(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -159,7 +159,7 @@ def to_json(content: Any) -> bytes:
 
 
 def to_csv(rows: Iterable[Row]) -> bytes:
-    """``rows`` as csv text; fields a row does not have stay empty."""
+    """``rows`` as csv text; missing fields stay empty."""
     rows = list(rows)
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
@@ -176,8 +176,8 @@ def curve(rows: list[Row], key: str) -> list[tuple[int, float]]:
 def games_to(level: float, rows: list[Row], key: str) -> int | None:
     """Games after which the running median of 3 evaluations of ``key`` first reached ``level``; None if never.
 
-    The median is over an evaluation and its two neighbours. Before the first one stands 0, the rate of an untrained
-    agent; the last one stands for its missing neighbour.
+    The median is over an evaluation and its two neighbours. The first one's missing neighbour counts as 0, the rate of
+    an untrained agent; the last one is its own.
     """
     series = curve(rows, key)
     values = [value for _, value in series]
@@ -189,11 +189,11 @@ def games_to(level: float, rows: list[Row], key: str) -> int | None:
 
 
 def rule_numbers(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[str, float]:
-    """The share of weights that have learned, and of rules with numbers that all weights share these and the step size.
+    """The share of weights that have learned; for rules with shared numbers also these and the step size.
 
     Args:
         network: the value network.
-        optimizer: None if the learner brings a network of its own; then there is nothing to tell.
+        optimizer: None if the learner brings its own network; the result is then empty.
     """
     numbers = {"optimizer/active_share": network.share_changed()} if optimizer else {}
     if isinstance(optimizer, StepSize) and optimizer.shared:
@@ -207,15 +207,15 @@ def rule_numbers(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[
 def step_share(
     network: Any, optimizer: torch.optim.Optimizer | None, boards: Sequence[Any], delta: float = 0.1
 ) -> dict[str, float]:
-    """The share of its error that a step takes off a board: the change of the value divided by ``delta``.
+    """The share of a board's error that a step removes: the change of the value divided by ``delta``.
 
-    The steps are made on copies of the active weights, each board's by itself and without traces.
+    The steps are made on copies of the active weights, separately for each board and without traces.
 
     Args:
         network: the value network.
-        optimizer: the result is empty if it is none of our rules.
-        boards: the share is their mean.
-        delta: the TD error; that of rules which normalise by it is not proportional to it.
+        optimizer: the result is empty if it is not one of our rules.
+        boards: the result is their mean.
+        delta: the TD error; the change of rules that normalise by it is not proportional to it.
     """
     if not isinstance(optimizer, StepSize) or not hasattr(network, "indices"):
         return {}
@@ -239,7 +239,7 @@ def _share(network: Any, optimizer: StepSize, rows: torch.Tensor, delta: float) 
 
 
 def step_sizes(optimizer: torch.optim.Optimizer | None) -> torch.Tensor:
-    """Effective step sizes of weights whose state has changed, a sample; empty if the rule has one for all weights."""
+    """A sample of the effective step sizes of weights whose state has changed; empty if one serves all weights."""
     if not isinstance(optimizer, StepSize):
         return torch.empty(0)
     sizes = []

@@ -1,4 +1,4 @@
-"""From a checkpoint to the agent that was saved in it."""
+"""From a checkpoint to the agent saved in it."""
 
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ class Restored(NamedTuple):
     Attributes:
         path: what it was read from.
         saved: the checkpoint.
-        cfg: its configuration, with the engine, device and lookahead asked for.
+        cfg: its configuration, with the requested engine, device and lookahead.
         parts: see ``rlgames.training.assemble.Parts``.
     """
 
@@ -25,7 +25,7 @@ class Restored(NamedTuple):
 
     @property
     def lookahead(self) -> int:
-        """How many plies it looks ahead."""
+        """Plies it looks ahead."""
         return self.cfg.get("lookahead") or 1
 
     def greedy(self) -> Any:
@@ -42,14 +42,14 @@ class Restored(NamedTuple):
 
 
 def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lookahead: int | None = None) -> Restored:
-    """Read the agent of a run folder or checkpoint; with the mean of its weights, if it took one.
+    """Read the agent of a run folder or checkpoint, with its mean weights if it kept them.
 
     Args:
         path: of the folder or file.
         engine: fused or eager; None: fused for an agent that looks ahead, if numba is installed; else eager, which
                 starts at once.
         device: of its weights.
-        lookahead: plies that it looks ahead; None: as many as in its training's evaluations.
+        lookahead: plies it looks ahead; None: as in the evaluations of its training.
 
     Raises:
         ValueError: if it cannot be read or built.

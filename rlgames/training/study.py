@@ -1,11 +1,11 @@
 """Studies: many runs that share a results file, in which every finished run is one row.
 
-A study is a Hydra sweep with ``results=``; any launcher will do::
+A study is a Hydra sweep with ``results=``; any launcher works::
 
     python -m rlgames.train -m results=table.csv optimizer=tdl,tcl_exp "seed=range(5)"
 
-What stands in the file is not run again, and a run that was stopped goes on from its last checkpoint: so the same
-command, given again, does what is missing. Several processes may do so at the same time.
+Runs in the file are not repeated, and a stopped run resumes from its last checkpoint: the same command, given again,
+does the rest. Several processes may work at the same time.
 """
 
 import csv
@@ -25,7 +25,7 @@ from rlgames.training.files import remove_temporaries, write_atomically
 
 COLUMNS = (
     "key",  # of the configuration
-    "words",  # that make the run differ from others of the study
+    "words",  # that distinguish the run from others of the study
     "seed",
     "status",  # finished or failed
     "error",
@@ -36,11 +36,11 @@ COLUMNS = (
     "train_cpu_seconds",
     "evaluation_cpu_seconds",
     "commit",
-    "curve",  # games:success, with a blank between
+    "curve",  # games:success, separated by blanks
 )
 ASYMPTOTIC = 200_000  # games, as published (Thill 2015, section 4.2.1)
 SHARED = ("seed", "results", "run_dir", "experiment", "games", "eval_every")  # words that do not name a variant
-EXTERNAL = (  # what does not decide how a run goes
+EXTERNAL = (  # what does not affect the outcome of a run
     *("results", "run_dir", "resume", "hydra", "opponent.cache"),
     *("checkpoint_minutes", "checkpoint_at_evaluations", "checkpoints_kept"),
 )
@@ -52,10 +52,10 @@ class Results:
     """The results file of a study.
 
     Args:
-        path: of the csv file; made when the first row is added.
+        path: of the csv file; created with the first row.
 
     Raises:
-        ValueError: if the file is not one of these, or not readable.
+        ValueError: if the file is not a results file, or not readable.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -87,7 +87,7 @@ class Results:
         return next((row for row in self.rows() if row["key"] == key), None)
 
     def add(self, row: Row) -> None:
-        """Add a row; the file is whole at any time, whoever else writes.
+        """Add a row; the file is always complete, whoever else writes.
 
         Raises:
             OSError: if it cannot be written.
@@ -111,9 +111,9 @@ Train = Callable[[DictConfig, list[str]], dict[str, Any]]
 
 
 def run_once(cfg: DictConfig, words: list[str], train: Train) -> Row | None:
-    """Train unless the run stands in ``cfg.results``; add its row, of a run that fails too.
+    """Train unless the run is in ``cfg.results``; add its row, even if it fails.
 
-    The checkpoints of a run that has a row are deleted: they are the large part of its folder.
+    The checkpoints of a run with a row are deleted: they are most of its folder.
 
     Args:
         cfg: the configuration.
@@ -121,10 +121,10 @@ def run_once(cfg: DictConfig, words: list[str], train: Train) -> Row | None:
         train: see ``rlgames.train.train``.
 
     Returns:
-        The row; None while another process is at it.
+        The row; None while another process works on it.
 
     Raises:
-        ValueError: for a results file that is none.
+        ValueError: if the results file is not one.
         ValueError, OSError: as ``key_of``.
     """
     results, key = Results(cfg.results), key_of(cfg)
@@ -134,7 +134,7 @@ def run_once(cfg: DictConfig, words: list[str], train: Train) -> Row | None:
         with FileLock(f"{folder}.lock", timeout=0):
             row = results.find(key)
             if row:
-                print(f"{name}: stands in {results.path.name}")
+                print(f"{name}: already in {results.path.name}")
                 return row
             named = {"key": key, "words": " ".join(variant(words)), "seed": str(cfg.seed), "games": str(cfg.games)}
             row = dict.fromkeys(COLUMNS, "") | named | _attempt(cfg, words, train, folder)
@@ -142,12 +142,12 @@ def run_once(cfg: DictConfig, words: list[str], train: Train) -> Row | None:
             shutil.rmtree(folder / "checkpoints", ignore_errors=True)
             return row
     except Timeout:
-        print(f"{name}: another process is at it")
+        print(f"{name}: another process is working on it")
         return None
 
 
 def _attempt(cfg: DictConfig, words: list[str], train: Train, folder: Path) -> Row:
-    """Train in ``folder``, going on from its checkpoint if it has one; how it went."""
+    """Train in ``folder``, from its checkpoint if there is one; return the outcome."""
     games = max((int(file.stem.split("_")[1]) for file in (folder / "checkpoints").glob("games_*.pt")), default=0)
     begun = 0 < games <= cfg.games
     if not begun:  # stopped before the first checkpoint
@@ -176,29 +176,29 @@ def _figures(result: dict[str, Any]) -> Row:
 
 
 def objective(figures: dict[str, Any] | None) -> float:
-    """Games to 80 %, twice the games of the run if it never got there: what a sweeper such as Optuna's makes small."""
+    """Games to 80 %, or twice the games of the run if never reached: what a sweeper such as Optuna's minimises."""
     if figures is None:
         return float("inf")
     return float(figures.get("games_to_80") or 2 * int(figures["games"]))
 
 
 def key_of(cfg: DictConfig) -> str:
-    """A short name for all that decides how a run goes: the same configuration, the same name.
+    """A short name for everything that affects the outcome of a run: the same configuration, the same name.
 
-    A class counts by its name, whatever module it is in; a file of tuples or openings by its content, wherever it is.
+    A class counts by name, not by module; a file of tuples or openings by content, not by path.
 
     Raises:
-        ValueError: for a file of tuples that is missing or holds something else.
-        OSError: for a file of openings that cannot be read.
+        ValueError: for a tuple file that is missing or invalid.
+        OSError: for an openings file that cannot be read.
     """
     decisive = _decisive(OmegaConf.to_container(cfg, resolve=True))
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _decisive(value: Any, path: tuple[str, ...] = ()) -> Any:
-    """What counts of the ``value`` at ``path``.
+    """The part of the ``value`` at ``path`` that counts.
 
-    Null and false do not: an option that is new and not asked for leaves runs the names they had.
+    Null and false do not count: a new option that is off leaves the names of runs unchanged.
     """
     if ".".join(path) in EXTERNAL:
         return None
@@ -214,7 +214,7 @@ def _decisive(value: Any, path: tuple[str, ...] = ()) -> Any:
 
 
 def _tuples(file: str) -> list[list[int]]:
-    from rlgames.features.ntuples import read_tuples  # not above: it brings numba, and few runs name a file
+    from rlgames.features.ntuples import read_tuples  # here: it imports numba, and few runs name a file
 
     return read_tuples(file)
 
@@ -223,13 +223,13 @@ def _text(file: str) -> str:
     return Path(os.path.expanduser(file)).read_text(encoding="utf-8", errors="replace")
 
 
-CONTENT: dict[tuple[str, ...], Callable[[str], Any]] = {  # of the files that decide how a run goes
+CONTENT: dict[tuple[str, ...], Callable[[str], Any]] = {  # of files that affect the outcome of a run
     ("features", "tuples"): _tuples,
     ("openings", "file"): _text,
 }
 
 
 def variant(words: Iterable[str]) -> list[str]:
-    """The words that make a variant of the study, without "+"."""
+    """The words that name a variant of the study, without "+"."""
     named = [word.lstrip("+~") for word in words]
     return [word for word in named if word.partition("=")[0].partition(".")[0] not in SHARED]

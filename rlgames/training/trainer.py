@@ -1,4 +1,4 @@
-"""The trainer: plays in chunks, and between them evaluates, logs and saves."""
+"""The trainer: plays in chunks; between them it evaluates, logs and saves."""
 
 import copy
 import math
@@ -22,8 +22,8 @@ from rlgames.training.assemble import Parts, set_state, state_of
 from rlgames.training.dashboard import Dashboard, own_game, thoughts
 from rlgames.training.files import whole, write_atomically
 
-CHUNK = {"fused": 1000, "eager": 10}  # games at most, in about a second; the result does not depend on it
-CHUNK_BATCHED = 10  # or as many as the batch: the schedules are read so often, and the device is waited for
+CHUNK = {"fused": 1000, "eager": 10}  # most games in a chunk, about a second; does not affect the result
+CHUNK_BATCHED = 10  # or the batch size: how often schedules are read and the device is awaited
 LOGS = 10  # points of the training curves per evaluation
 
 
@@ -53,18 +53,18 @@ class Progress:
     rows: list[records.Row] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Checkpoints hold lists in place of Episodes."""
+        """Checkpoints hold lists instead of Episodes."""
         self.since_evaluation, self.since_log = Episodes(*self.since_evaluation), Episodes(*self.since_log)
 
 
 class Trainer:
-    """Runs a training run.
+    """Executes a training run.
 
     Args:
         cfg: the configuration.
         parts: game, network, learner, optimizer and agent, see ``rlgames.training.assemble.Parts``.
-        evaluation: measures it, see ``rlgames.evaluation``; the first of its protocols makes the headlines.
-        saved: the checkpoint to go on from.
+        evaluation: measures the agent, see ``rlgames.evaluation``; the first of its protocols gives the headline.
+        saved: the checkpoint to resume.
 
     Raises:
         ValueError: if the run folder is in use.
@@ -87,14 +87,14 @@ class Trainer:
             with whole("mean of the weights"):
                 if self.average and saved.get("average"):
                     self.average.load_state_dict(saved["average"])
-        self.lr = parts.optimizer.defaults["lr"] if parts.optimizer else 1.0  # in the groups the schedule changes it
+        self.lr = parts.optimizer.defaults["lr"] if parts.optimizer else 1.0  # the schedule changes the groups' lr
         if cfg.eval_every % self.chunk:
             raise ValueError(
                 f"eval_every is {cfg.eval_every}; it must be a multiple of learner.update_every={self.chunk}"
             )
         future = np.linspace(self.progress.games, max(self.progress.games, cfg.games - 1), 10_001).astype(np.int64)
-        parts.learner.curves(np.unique(future), self.lr)  # refuses what would leave its range one day
-        self._greedy()  # refuses a lookahead now and not after the first games
+        parts.learner.curves(np.unique(future), self.lr)  # refuses what would leave its range later
+        self._greedy()  # refuses a bad lookahead before the first games
         self._claim = ExitStack()
         self.folder = self._claim.enter_context(records.claimed_folder(cfg, parts.game.name))
         self._began = self.progress.seconds["wall_seconds"]
@@ -103,7 +103,7 @@ class Trainer:
         self._at_once = CHUNK.get(cfg.engine, 0)  # games
 
     def run(self) -> dict[str, Any]:
-        """Play the games that are left; return what result.json holds. Raises what ``rlgames.train.train`` says."""
+        """Play the remaining games; return the content of result.json. Raises what ``rlgames.train.train`` lists."""
         with self._claim as stack:
             self.dashboard = stack.enter_context(Dashboard(self.folder, self.progress.games))
             self.dashboard.begin(self.progress.games, self.cfg)
@@ -122,7 +122,7 @@ class Trainer:
             except (Interrupted, BrokenPipeError) as error:
                 self._stop(getattr(error, "signum", SIGPIPE))
             except Exception:
-                if asked():  # what was called could not bear to be stopped
+                if asked():  # the interrupted call raised its own error
                     self._stop(asked())
                 with suppress(OSError):
                     self._write_result("failed")
@@ -130,12 +130,12 @@ class Trainer:
             return self._finish()
 
     def _stop(self, signum: int) -> NoReturn:
-        """Leave a checkpoint, and say how to go on, to whoever still listens."""
+        """Save a checkpoint, and print how to resume if anybody still reads."""
         self._save()
         self._write_result("interrupted")
         p, total = self.progress, self.cfg.games
         done = f"{p.games:,} of {total:,} games" if p.games < total else f"all {total:,} games, in the evaluation"
-        words = f"stopped by {name_of(signum)} after {done}; go on: {records.go_on(self.folder)}"
+        words = f"stopped by {name_of(signum)} after {done}; resume: {records.go_on(self.folder)}"
         with suppress(OSError):
             self.bar.print(words)
         raise Interrupted(signum)
@@ -162,11 +162,11 @@ class Trainer:
         before = p.seconds["wall_seconds"]
         with _Clock(p.seconds):
             episodes = self._learn(min(ends) - p.games)
-        if p.seconds["wall_seconds"] - before > 1:  # a signal would wait
+        if p.seconds["wall_seconds"] - before > 1:  # signals must not wait
             self._at_once = -(-self._at_once // 2)
         if not np.isfinite(episodes.errors):
             raise ValueError(self._not_finite(f"in game {p.games + episodes.games}"))
-        self.signals.at_once = False  # now there is something to save
+        self.signals.at_once = False  # from now on there is something to save
         p.games += episodes.games
         p.moves += episodes.plies
         p.since_evaluation, p.since_log = p.since_evaluation.plus(episodes), p.since_log.plus(episodes)
@@ -181,7 +181,7 @@ class Trainer:
         self.bar.update(p.games, p.seconds["wall_seconds"] - self._began, success, f"{name} {number:.3g}")
 
     def _learn(self, games: int) -> Episodes:
-        """Play ``games`` and learn from them; of games that belong together, from all or none."""
+        """Play ``games`` and learn from them; from games that belong together, all or none."""
         self._stored = False
         before = copy.deepcopy(self._state()) if self.chunk > 1 else None
         try:
@@ -200,16 +200,16 @@ class Trainer:
         return {**state_of(self.parts), "rng": self.rng.bit_generator.state}
 
     def _log(self) -> None:
-        """Make a point of the training curves."""
+        """Log a point of the training curves."""
         p = self.progress
         numbers = self._means(p.since_log)
-        if p.since_log.games == p.games - self._logged[0]:  # not in the interval in which a run was resumed
+        if p.since_log.games == p.games - self._logged[0]:  # not in an interval in which the run was resumed
             numbers["games_per_second"] = p.since_log.games / (p.seconds["wall_seconds"] - self._logged[1])
         self.dashboard.scalars(p.games, {f"train/{name}": number for name, number in numbers.items()})
         p.since_log, self._logged = Episodes(), (p.games, p.seconds["wall_seconds"])
 
     def _evaluate(self) -> None:
-        """Measure the agent, leaving the random stream of training alone, and record the result."""
+        """Measure the agent and record the result; the random stream of training stays untouched."""
         self.signals.at_once = False
         self._store()
         with self.average.playing() if self.average else nullcontext():
@@ -239,24 +239,22 @@ class Trainer:
         self.dashboard.step_sizes(p.games, records.step_sizes(self.parts.optimizer))
         self.dashboard.text(p.games, "sample_game", self.evaluation.sample(greedy, rng))
         self.dashboard.show(p.games, self.parts.learner.look(self.parts.agent, p.games))
-        if hasattr(
-            self.parts.game, "grid"
-        ):  # else it is not for these pictures, and the learner's look may hold its own
+        if hasattr(self.parts.game, "grid"):  # others need other pictures, which the learner's look may hold
             boards = own_game(self.parts.game, greedy, rng)
             self.dashboard.picture(p.games, "boards", thoughts(self.parts, boards))
-            error = p.rows[-1]["td_error"] or 0.1  # None or 0: nothing was learned
+            error = p.rows[-1]["td_error"] or 0.1  # None or 0: no learning steps
             shares = records.step_share(self.parts.network, self.parts.optimizer, boards[:-1], error)
             self.dashboard.scalars(p.games, shares)
         self.dashboard.flush()
         self.bar.print(f"{p.games:>11,} games: {self.evaluation.headline(p.rows[-1])}")
 
     def _save(self) -> None:
-        """Write a checkpoint; never one that is not finite."""
+        """Write a checkpoint; refuse one that is not finite."""
         self._store()
         if not all(torch.isfinite(param).all() for param in self.parts.network.parameters()):
             raise ValueError(self._not_finite(f"by game {self.progress.games}"))
         content = {
-            "config": OmegaConf.to_container(self.cfg),  # with "${games}", which follows a new total
+            "config": OmegaConf.to_container(self.cfg),  # keeps "${games}", which follows a new total
             "tuples": getattr(self.parts.features, "tuples", None),
             "average": self.average.state_dict() if self.average else None,
             **self._state(),
@@ -266,7 +264,7 @@ class Trainer:
         self._saved_at = time.monotonic()
 
     def _finish(self) -> dict[str, Any]:
-        """Write what a finished run leaves; say how it went and how to go on."""
+        """Write the result of a finished run; print it, and how to continue."""
         p = self.progress
         result = self._write_result("finished")
         self.dashboard.hparams(p.games, self.cfg, p.rows[-1])
@@ -299,13 +297,13 @@ class Trainer:
         return result
 
     def _store(self) -> None:
-        """Bring what compiled code has learned into the tensors of network and optimizer."""
+        """Copy what compiled code has learned into the tensors of network and optimizer."""
         if not self._stored and isinstance(self.parts.agent, Fused | Batched):
             self.parts.agent.store()
         self._stored = True
 
     def _means(self, sums: Episodes) -> records.Row:
-        """Means over some games, and the schedules at the last of them."""
+        """Means over some games, and the schedules at the last one."""
         return {
             "game_length": float(f"{sums.plies / sums.games:.6g}"),
             "td_error": float(f"{sums.errors / sums.updates:.6g}") if sums.updates else None,
@@ -325,7 +323,7 @@ class Trainer:
 
 
 def _passed(before: int, now: int, every: int) -> bool:
-    """Whether a multiple of ``every`` was passed; many games at once may end a little behind it."""
+    """Whether a multiple of ``every`` was passed; many games at once may end slightly past it."""
     return now // every > before // every
 
 

@@ -202,7 +202,7 @@ LEFT_OUT = [  # PGN, and why
     ("1. e4 -- 2. d4 *", "move '--' is not legal"),
     ("1. e4 Z0 2. d4 *", "move 'Z0' is not legal"),
     ("1. e4 e5 2. Nf6 *", "move 'Nf6' is not legal"),
-    ('[Variant "Chess960"]\n\n1. e4 e5 *', "it is of the variant Chess960"),
+    ('[Variant "Chess960"]\n\n1. e4 e5 *', "its variant is Chess960"),
     ('[FEN "bnrbkrqn/pppppppp/8/8/8/8/PPPPPPPP/BNRBKRQN w FCfc - 0 1"]\n\n1. e4 *', "castling rights are 'FCfc'"),
     ('[FEN "8/8/4k3/8/8/4K3/8/R7 w - - 98 80"]\n\n1. Ra2 Kd5 2. Ra3 *', "it is over after 2 plies: fifty moves"),
     ('[FEN "8/8/4k3/8/8/4Kp2/8/8 w - - 0 80"]\n\n1. Kxf3 Ke5 *', "it is over after 1 plies: dead material"),

@@ -46,12 +46,12 @@ BAD = {
     "nonsense.lr=1": ["nonsense.lr does not exist"],
     "optimizer=sgd,tcl": ["Ambiguous value", "--multirun"],
     "+experiment=unknown": ["experiment='unknown' does not exist"],
-    "experiment=tictactoe_q": ["added with a plus: +experiment=tictactoe_q"],
+    "experiment=tictactoe_q": ["needs a plus: +experiment=tictactoe_q"],
     "+foo=3": ["foo does not exist", "eval_every"],
-    "+game=tictactoe": ["needs no plus: game=tictactoe"],
-    "~optimizer": ["no part can be taken away"],
+    "+game=tictactoe": ["takes no plus: game=tictactoe"],
+    "~optimizer": ["parts cannot be removed"],
     "game=null": ["game is null; allowed are chess, connect4, tictactoe"],
-    "games": ["'games' is no word=value; write games=VALUE"],
+    "games": ["'games' is not word=value; write games=VALUE"],
     "--games=3": ["without dashes: games=3"],
     "--multrun": ["did you mean --multirun?"],
     "optimizer=idbd=3": ["optimizer=idbd=3 cannot be read", "quotes"],
@@ -100,7 +100,7 @@ BAD = {
     "learner.tactical={_target_: rlgames.schedules.Constant, value: 1}": ["learner.tactical is", "true or false"],
     "network._target_=rlgames.networks.table": ["network._target_ is 'rlgames.networks.table'", "no class"],
     "network._target_=math.pi": ["network._target_ is 'math.pi'", "no class"],
-    "learner._target_=rlgames.schedules.Constant": ["learner._target_", "no learner"],
+    "learner._target_=rlgames.schedules.Constant": ["learner._target_", "not a learner"],
     "seed=18446744073709551616": ["seed is 18446744073709551616", "2^63"],
     "network.seed=9223372036854775808": ["network.seed is 9223372036854775808", "2^63"],
     "checkpoint_at_evaluations=maybe": ["checkpoint_at_evaluations is 'maybe'; it must be true or false"],
@@ -119,7 +119,7 @@ BAD = {
     "game=''": ["game is ''; allowed are chess, connect4, tictactoe"],
     "+experiment=null": ["experiment is null", "tictactoe_q"],
     "+experiment.x=3": ["experiment.x does not exist"],
-    "=3": ["'=3' is no word=value"],
+    "=3": ["'=3' is not word=value"],
     "network.init=null": ["network.init is null; it must be a finite number"],
     "network.init=true": ["network.init is true; it must be a finite number"],
     "network.init=1e400": ["network.init is inf; it must be a finite number"],
@@ -379,6 +379,6 @@ def test_sigterm_ends_with_143_and_a_checkpoint(tmp_path):
     assert b"\x1b" not in first + rest
     assert b"Traceback" not in rest
     assert rest.splitlines()[-1].startswith(b"stopped by SIGTERM after ")
-    assert rest.endswith(b" of 100,000 games; go on: python -m rlgames.train resume=run\n")
+    assert rest.endswith(b" of 100,000 games; resume: python -m rlgames.train resume=run\n")
     assert list((tmp_path / "run" / "checkpoints").glob("games_*.pt"))
     assert os.path.exists(tmp_path / "run" / "result.json")

@@ -79,7 +79,7 @@ BAD = [
     (["optimizer=alpha_bounds"], "engine=batched cannot use AlphaBounds: its weights share one number"),
     (["optimizer=auto_tidbd"], "engine=batched cannot use AutoTIDBD: it looks at the next position"),
     (["optimizer=swift_td"], "engine=batched cannot use SwiftTD: it looks at the next position or keeps"),
-    (["learner=q", "game=tictactoe"], "engine=batched plays learner=td, not Q"),
+    (["learner=q", "game=tictactoe"], "engine=batched needs learner=td, not Q"),
     (["learner.lambda_=0.5", "learner.traces=rr"], "supports only learner.traces=et and res without a threshold"),
     (["learner.lambda_=0.5", "learner.threshold=0.1"], "without a threshold"),
     (["batched.combine=median"], "batched.combine is 'median'; allowed are mean and sum"),
@@ -101,7 +101,7 @@ def test_what_has_no_meaning_is_refused_with_a_remedy(tmp_path, monkeypatch, wor
 
 def test_a_game_without_tensors(monkeypatch):
     monkeypatch.setattr(TicTacToe, "boards", None)
-    with pytest.raises(ValueError, match="needs boards as tensors, which tictactoe has not; use engine=fused"):
+    with pytest.raises(ValueError, match="needs boards as tensors, which tictactoe lacks; use engine=fused"):
         assemble(load(*QUICK, *LOCKSTEP))
 
 

@@ -331,9 +331,9 @@ def test_rules_with_memory_learn_too(rule):
         ("learner.self_play.adjudication.max_plies=0", "adjudication.max_plies is 0; it must be at least 1"),
         ("learner.self_play.openings.random_plies=-1", "openings.random_plies is -1"),
         ("evaluation.games=3", "must be an even number"),
-        ("opponent=random", "plays no chess"),
+        ("opponent=random", "does not play chess"),
         ("network=tanh", "network=linear"),
-        ("game=connect4", "features=chess are not for connect4"),
+        ("game=connect4", "features=chess do not fit connect4"),
     ],
 )
 def test_bad_words_are_answered_with_one_sentence(word, sentence):

@@ -100,10 +100,10 @@ def test_what_does_not_fit_is_named_and_the_one_before_it_taken(run, quick, caps
     quick("resume=run", run_dir=None)
     message = capsys.readouterr().err
     assert message.count("\n") == 1
-    assert message.startswith(f"{newest} is damaged or of another version: it")
+    assert message.startswith(f"{newest} is damaged or from another version: it")
     assert last_checkpoint(run)["games"] == 8
     torch.save(content, newest)
-    with pytest.raises(ValueError, match=f"{newest.name} is damaged or of another version"):
+    with pytest.raises(ValueError, match=f"{newest.name} is damaged or from another version"):
         quick(f"resume={newest}", run_dir=None)
 
 
@@ -113,7 +113,7 @@ def test_an_agent_that_does_not_fit_is_restored_from_the_one_before_it(run, caps
     with_shape(content)
     torch.save(content, newest)
     assert restore(run).saved["games"] == 4
-    assert capsys.readouterr().err.startswith(f"{newest} is damaged or of another version: its network does not fit")
+    assert capsys.readouterr().err.startswith(f"{newest} is damaged or from another version: its network does not fit")
 
 
 def test_nothing_but_damaged_checkpoints(run):

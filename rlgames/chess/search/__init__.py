@@ -1,4 +1,4 @@
-"""Alpha-beta search for chess, compiled; ``engine`` is its face."""
+"""Alpha-beta search for chess, compiled; ``engine`` is its interface."""
 
 from rlgames.chess.search.engine import Limits, Result, Search
 

@@ -1,10 +1,10 @@
-"""Alpha-beta search with iterative deepening; its value is the evaluation of the last position of its best line.
+"""Alpha-beta search with iterative deepening; its value is the evaluation at the end of its best line.
 
-Principal variation search: the first move gets the full window, the others a window of no width and the full one only
-if they prove better. Positions in the full window are never cut short by the hash table, so the principal variation
-reaches down to the quiet position whose evaluation is the value of the root: the leaf of TD-Leaf.
+Principal variation search: the first move gets the full window, the others a null window and the full one only
+if they prove better. The hash table never cuts off positions in the full window, so the principal variation reaches
+the quiet position whose evaluation is the value of the root: the leaf of TD-Leaf.
 
-Scores in compiled code are for the player to move, in 1 / ``PAWN`` pawns; mate in n plies is MATE - n.
+Scores in compiled code are for the side to move, in 1 / ``PAWN`` pawns; mate in n plies is MATE - n.
 """
 
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ from rlgames.compiled import compilable, compile_function
 from rlgames.search.bounds import EXACT, LOWER, UPPER
 
 MATE, INFINITE = 1 << 30, 1 << 31
-MOST_SCORE = 1 << 29  # evaluations are cut off here (1365 pawns)
+MOST_SCORE = 1 << 29  # evaluations are clipped here (1365 pawns)
 WINDOW = PAWN // 3  # half the width of the first aspiration window
 MATE_SCORE = MATE - MOST_PLIES  # scores above are mates
 
@@ -42,11 +42,11 @@ class Found(NamedTuple):
 
     Attributes:
         move: the best move.
-        score: of the position for the player to move, in 1 / ``PAWN`` pawns.
+        score: of the position for the side to move, in 1 / ``PAWN`` pawns.
         leaf: the last position of the principal variation.
-        is_evaluation: whether the score is the evaluation of ``leaf`` (of the player to move at the root), and not that
-            of a mate or of a draw.
-        nodes: positions looked at.
+        is_evaluation: whether the score is the evaluation of ``leaf`` (for the side to move at the root), not
+            a mate or a draw.
+        nodes: positions searched.
         depth: of the last iteration that gave an answer.
     """
 
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 
 @compile_function
 def static(s: Any, b: Board) -> int:
-    """The evaluation for the player to move; sums over pawns are remembered."""
+    """The evaluation for the side to move; sums over pawns are cached."""
     v, w = views(b)
     c = Coefficients(s.packed)
     white, black = v.pawns & v.own, v.pawns & v.their
@@ -76,9 +76,9 @@ def static(s: Any, b: Board) -> int:
 
 @compilable
 def repeated(s: Any, b: Board, ply: int) -> bool:
-    """Whether ``b`` stood on the board before: once from the root on, or twice in the game before it.
+    """Whether ``b`` occurred before: once since the root, or twice in the game before it.
 
-    Who can come back once can come back twice; but what the players did before the root is no proof of that.
+    A side that can repeat once can repeat twice; moves before the root do not prove that it can.
     """
     here, count = s.root + ply, 0
     for k in range(here - 4, max(here - b.clock, 0) - 1, -2):
@@ -91,7 +91,7 @@ def repeated(s: Any, b: Board, ply: int) -> bool:
 
 @compilable
 def end_line(s: Any, ply: int, judged: int, score: int) -> int:
-    """``score``, with the principal variation ending at ``ply``, in an evaluation if ``judged`` is 1."""
+    """``score``, with the principal variation ending at ``ply``; in an evaluation if ``judged`` is 1."""
     s.length[ply], s.judged[ply] = 0, judged
     return score
 
@@ -108,7 +108,7 @@ def extend_line(s: Any, ply: int, move: int) -> None:
 
 @compilable
 def must_stop(s: Any) -> bool:
-    """Whether the search has to unwind; not before there is an answer."""
+    """Whether the search must unwind; never before there is an answer."""
     if (s.stop and s.best_depth > 0) or s.nodes >= s.node_limit:
         s.aborted = 1
     return s.aborted != 0  # type: ignore[no-any-return]
@@ -116,7 +116,7 @@ def must_stop(s: Any) -> bool:
 
 @compile_function
 def quiescence(s: Any, b: Board, checks: int, ply: int, alpha: int, beta: int) -> int:
-    """The score after captures that lose no material and promotions; out of check after all moves."""
+    """The score after promotions and captures that lose no material; in check, after all moves."""
     s.nodes += 1
     if drawn(b):
         return end_line(s, ply, 0, 0)
@@ -162,7 +162,7 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
     end_line(s, ply, 0, 0)
     if must_stop(s) or (ply > 0 and drawn(b)):
         return 0
-    here = b.key ^ (s.n_roots if ply == 0 else 0)  # what holds for some moves only is kept apart
+    here = b.key ^ (s.n_roots if ply == 0 else 0)  # results for a subset of moves are kept apart
     key, found = table[here & (len(table) - 1), 0], table[here & (len(table) - 1), 1]
     hint = entry_move(found) if key == here else 0
     if key == here and beta - alpha == 1 and known(s, found, depth, ply, alpha, beta):
@@ -212,7 +212,7 @@ def negamax(s: Any, table: npt.NDArray[np.int64], b: Board, depth: int, ply: int
 
 @compilable
 def may_pass(s: Any, b: Board, check: bool, depth: int, ply: int, width: int) -> bool:
-    """Whether to try if the position is so good that even a null move would do; not where pieces might have to move."""
+    """Whether to try if the position is good enough even after a null move; not where zugzwang is likely."""
     own, _ = sides(b)
     quiet = not check and width == 1 and s.passed[ply - 1] == 0
     return s.selective != 0 and depth >= 3 and ply > 0 and quiet and own & ~(b.pawns | b.kings) != 0
@@ -220,7 +220,7 @@ def may_pass(s: Any, b: Board, check: bool, depth: int, ply: int, width: int) ->
 
 @compilable
 def reduction(s: Any, after: Board, depth: int, k: int, check: bool, rank: int) -> int:
-    """By how much to search move number ``k`` less deeply at first: late quiet moves that give no check."""
+    """How much less deeply to search move number ``k`` at first: late quiet moves that give no check."""
     if not s.selective or check or depth < 3 or k < 4 or rank > MOST_HISTORY or checkers(after):
         return 0
     return 1 + (k > 12 and depth > 4)
@@ -228,7 +228,7 @@ def reduction(s: Any, after: Board, depth: int, k: int, check: bool, rank: int) 
 
 @compilable
 def known(s: Any, entry: int, depth: int, ply: int, alpha: int, beta: int) -> bool:
-    """Whether the hash table answers the question if the score lies above ``alpha`` or below ``beta``."""
+    """Whether the hash table decides if the score lies above ``alpha`` or below ``beta``."""
     if s.table_use == 0 or entry_depth(entry) < depth or (s.table_use == 1 and entry_depth(entry) > depth):
         return False
     score, bound = from_table(entry_score(entry), ply), entry_bound(entry)
@@ -237,13 +237,13 @@ def known(s: Any, entry: int, depth: int, ply: int, alpha: int, beta: int) -> bo
 
 @compilable
 def to_table(score: int, ply: int) -> int:
-    """Mates count from the position at hand in the table, and from the root in the search."""
+    """Mates count from the current position in the hash table, and from the root in the search."""
     return score + ply if score > MATE_SCORE else score - ply if score < -MATE_SCORE else score
 
 
 @compilable
 def from_table(score: int, ply: int) -> int:
-    """The opposite of ``to_table``."""
+    """The inverse of ``to_table``."""
     return score - ply if score > MATE_SCORE else score + ply if score < -MATE_SCORE else score
 
 
@@ -257,7 +257,7 @@ def keep_line(s: Any, score: int, depth: int) -> None:
 
 @compile_function
 def find_quiet(state: State, rows: npt.NDArray[np.int64], quiet: npt.NDArray[np.bool_]) -> None:
-    """Write into ``quiet`` where the player to move is not in check and no capture beats the evaluation."""
+    """Write into ``quiet`` where the side to move is not in check and no capture beats the evaluation."""
     s = state.memory[0]
     s.node_limit, s.aborted = INFINITE << 20, 0
     for n in range(len(rows)):
@@ -273,10 +273,10 @@ def search_position(state: State, b: Board, keys: npt.NDArray[np.int64], n_keys:
     Args:
         state: the memory.
         b: the position.
-        keys: keys of the positions of the game before it, in order, for draws by repetition.
+        keys: keys of the earlier positions of the game, in order, for draws by repetition.
         n_keys: how many of them count.
-        nodes: stop after so many positions, but not before depth 1 is done; 0 sets no limit.
-        depth: stop after this depth in half-moves; 0 sets no limit.
+        nodes: stop after this many positions, but not before depth 1 is done; 0: no limit.
+        depth: stop after this depth in half-moves; 0: no limit.
     """
     s, most = state.memory[0], min(depth if depth > 0 else MOST_PLIES, MOST_PLIES // 2)
     begin(s, b, keys, n_keys)

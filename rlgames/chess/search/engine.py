@@ -17,10 +17,10 @@ from rlgames.interrupts import ask, asked, telling
 
 
 class Limits(NamedTuple):
-    """When a search ends; 0 sets no limit, and without any the search is endless.
+    """When a search ends; 0: no limit, and without any limit the search is endless.
 
     Attributes:
-        nodes: positions to look at (depth 1 is always completed).
+        nodes: positions to search (depth 1 is always completed).
         depth: half-moves to look ahead, up to 64.
         ms: milliseconds.
     """
@@ -38,15 +38,15 @@ class Result(NamedTuple):
 
     Attributes:
         move: the best move.
-        score: of the position in pawns, for the player to move; meaningless if ``mate`` is not 0.
-        mate: moves to mate: above 0 the player to move wins, below 0 loses; 0 if no mate was found.
+        score: of the position in pawns, for the side to move; meaningless if ``mate`` is not 0.
+        mate: moves to mate: above 0 the side to move wins, below 0 it loses; 0 if no mate was found.
         pv: the principal variation.
         leaf: the position after it.
-        leaf_is_evaluation: whether ``score`` is the evaluation of ``leaf`` (with the sign of the player to move at the
-            root), and not the value of a mate or a draw.
-        nodes: positions looked at.
+        leaf_is_evaluation: whether ``score`` is the evaluation of ``leaf`` (with the sign of the side to move at the
+            root), not the value of a mate or a draw.
+        nodes: positions searched.
         depth: half-moves of the last iteration that gave an answer; 0 if the search was stopped before there was one.
-        tree: what was found about the positions of the tree; None if that was not asked for.
+        tree: what was found about the positions of the tree; None if not requested.
     """
 
     move: int
@@ -66,9 +66,9 @@ class Search:
     Args:
         coefficients: of the evaluation in pawns, ``[SIZE]``.
         hash_mb: size of the hash table in MiB, rounded down to a power of two.
-        table_use: 2 takes all that the hash table knows, 1 only of the same depth, 0 only the order of moves.
-        selective: leave out or shorten what is hardly ever good (null moves, late move reductions).
-        tree: note what is found about the positions of the tree.
+        table_use: 2 uses all hash entries, 1 only those of the same depth, 0 only their moves, for ordering.
+        selective: skip or shorten lines that are rarely good (null moves, late move reductions).
+        tree: record what is found about the positions of the tree.
 
     Attributes:
         state: the memory, for compiled code.
@@ -95,7 +95,7 @@ class Search:
         self.load(coefficients)
 
     def load(self, coefficients: npt.ArrayLike) -> None:
-        """Take other coefficients, and forget what was found with the old ones.
+        """Set other coefficients, and clear what was found with the old ones.
 
         Raises:
             ValueError: as above.
@@ -104,7 +104,7 @@ class Search:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all that earlier searches found."""
+        """Clear everything that earlier searches found."""
         self.state.table[:] = 0
         for name in ("history", "pawns", "age"):
             self.state.memory[name] = 0
@@ -116,7 +116,7 @@ class Search:
 
         Args:
             board: the position; there must be a legal move.
-            history_keys: ``key`` of the positions of the game before it, for draws by repetition.
+            history_keys: ``key`` of the earlier positions of the game, for draws by repetition.
             limits: when to stop.
             roots: legal moves to choose from; empty: all.
 
@@ -160,5 +160,5 @@ class Search:
         return tree_of(rows, quiet)
 
     def stop(self) -> None:
-        """End the search that is running, from another thread."""
+        """Stop the running search, from another thread."""
         self.state.memory["stop"] = 1

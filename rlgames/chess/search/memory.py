@@ -1,4 +1,4 @@
-"""What a search remembers, as one record of fixed size (compiled code hands it on by its address) and a hash table."""
+"""What a search remembers, as one record of fixed size (compiled code passes its address) and a hash table."""
 
 from typing import Any, NamedTuple
 
@@ -10,9 +10,9 @@ from rlgames.chess.terms import N_TERMS
 from rlgames.compiled import compilable
 
 MOST_PLIES = 128  # from the root to the deepest position
-MOST_KEYS = 100  # positions before the root that can repeat: none is older than fifty moves
+MOST_KEYS = 100  # positions before the root that can recur: none is older than fifty moves
 PAWN_ENTRIES = 4096
-MOST_NOTES, NOTE = 4096, 16  # notes of an iteration and numbers of each, see ``rlgames.chess.search.tree``
+MOST_NOTES, NOTE = 4096, 16  # notes per iteration and numbers per note, see ``rlgames.chess.search.tree``
 
 MEMORY = np.dtype(
     [
@@ -22,7 +22,7 @@ MEMORY = np.dtype(
         ("node_limit", "i8"),
         ("n_roots", "i8"),  # 0: all moves
         ("roots", "i8", MOST_MOVES),  # moves that the root may choose from
-        ("table_use", "i8"),  # 0 the hash table orders moves only, 1 bounds of the same depth count, 2 and of greater
+        ("table_use", "i8"),  # 0: the hash table only orders moves; 1: bounds of equal depth count; 2: also of greater
         ("selective", "i8"),  # 1: null moves and late move reductions
         ("age", "i8"),  # of entries of the hash table
         ("root", "i8"),  # place of the root in ``keys``
@@ -42,9 +42,9 @@ MEMORY = np.dtype(
         ("best_score", "i8"),
         ("best_judged", "i8"),
         ("best_depth", "i8"),
-        # what the tree taught, only if asked for: one half is written while the other holds the last whole iteration
-        ("noting", "i8"),  # 1 if asked for
-        ("half", "i8"),  # that is written
+        # notes on the tree, only if requested: one half is written while the other holds the last whole iteration
+        ("noting", "i8"),  # 1 if requested
+        ("half", "i8"),  # being written
         ("noted", "i8"),  # notes in it
         ("kept", "i8"),  # notes in the other one
         ("notes", "i8", (2, MOST_NOTES, NOTE)),
@@ -79,7 +79,7 @@ def entry_depth(data: int) -> int:
 
 @compilable
 def entry_bound(data: int) -> int:
-    """What the score of an entry is."""
+    """The kind of an entry's score."""
     return data >> 23 & 3
 
 
@@ -91,7 +91,7 @@ def entry_score(data: int) -> int:
 
 @compilable
 def store(table: npt.NDArray[np.int64], key: int, age: int, move: int, depth: int, bound: int, score: int) -> None:
-    """Keep an entry, unless a deeper one of the same search is in its place."""
+    """Keep an entry, unless a deeper one of the same search occupies its place."""
     place = key & (len(table) - 1)
     old = table[place, 1]
     if table[place, 0] != key and old >> 25 & 127 == age and entry_depth(old) > depth:
@@ -102,7 +102,7 @@ def store(table: npt.NDArray[np.int64], key: int, age: int, move: int, depth: in
 
 @compilable
 def forget(s: Any, table: npt.NDArray[np.int64]) -> None:
-    """Forget what was found with other coefficients, and what would make searches depend on those before them."""
+    """Clear what was found with other coefficients, and what would make searches depend on earlier ones."""
     table[:] = 0
     s.pawns[:] = 0
     s.history[:] = 0

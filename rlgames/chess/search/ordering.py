@@ -1,4 +1,4 @@
-"""Which moves to look at first, and which captures lose material."""
+"""Which moves to search first, and which captures lose material."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from rlgames.chess.board import Board
 from rlgames.chess.moves import attackers, generate, piece_at
 from rlgames.compiled import compilable
 
-VALUES = np.array([100, 320, 330, 500, 900, 10_000, 0])  # for the order of moves only, whatever has been learned
+VALUES = np.array([100, 320, 330, 500, 900, 10_000, 0])  # for move ordering only, whatever was learned
 FIRST, GOOD, KILLER, BAD = 1 << 28, 1 << 26, 1 << 24, -(1 << 26)  # hash move, captures, quiet moves, losing captures
 MARGIN = 1 << 20  # ranks of captures lie within this of ``GOOD`` and ``BAD``
 MOST_HISTORY = 1 << 14
@@ -17,7 +17,7 @@ MOST_HISTORY = 1 << 14
 
 @compilable
 def loses_material(b: Board, move: int) -> bool:
-    """Whether the capture ``move`` loses material if both sides go on taking on its square, the least piece first."""
+    """Whether the capture ``move`` loses material if both sides keep taking on its square, least piece first."""
     source, target = move & 63, move >> 6 & 63
     captured = piece_at(b, target)
     balance = VALUES[piece_at(b, source)] - VALUES[PAWN if captured == NONE else captured]
@@ -43,7 +43,7 @@ def loses_material(b: Board, move: int) -> bool:
             taker, value = mine & b.rooks, VALUES[3]
         elif mine & b.queens:
             taker, value = mine & b.queens, VALUES[4]
-        else:  # the king may not take what is defended
+        else:  # the king may not take a defended piece
             return (safe == 0) == (around & ~mine & (b.white if side else b.black) == 0)  # type: ignore[no-any-return]
         balance = value - balance
         if balance < safe:
@@ -65,7 +65,7 @@ def choices(s: Any, b: Board, checks: int, ply: int) -> int:
 
 @compilable
 def order(s: Any, b: Board, ply: int, n: int, first: int) -> None:
-    """Put its rank in front of each of the ``n`` moves of ``ply``; ``first`` is the move of the hash table."""
+    """Prefix each of the ``n`` moves of ``ply`` with its rank; ``first`` is the move of the hash table."""
     their, black, killers, moves = b.white if b.ply & 1 else b.black, b.ply & 1, s.killers, s.moves[ply]
     for k in range(n):
         move = moves[k]
@@ -88,9 +88,9 @@ def order(s: Any, b: Board, ply: int, n: int, first: int) -> None:
 
 @compilable
 def pick(s: Any, b: Board, ply: int, k: int, n: int) -> int:
-    """Bring the best of the moves from ``k`` to ``n`` to place ``k`` and return it with its rank.
+    """Move the best of the moves ``k`` to ``n`` to place ``k`` and return it with its rank.
 
-    Only here captures of pieces by greater ones (with odd ranks) are looked at, and sent to the end if they lose.
+    Only here are captures by greater pieces (with odd ranks) examined, and sent to the end if they lose.
     """
     moves = s.moves[ply]
     while True:
@@ -115,7 +115,7 @@ def rank_of(picked: int) -> int:
 
 @compilable
 def remember_quiet(s: Any, b: Board, ply: int, depth: int, move: int) -> None:
-    """``move``, no capture, was too good for the opponent: try it earlier next time."""
+    """``move``, not a capture, caused a cutoff: try it earlier next time."""
     if s.killers[ply, 0] != move:
         s.killers[ply, 1] = s.killers[ply, 0]
         s.killers[ply, 0] = move

@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 
 @compilable
 def note(s: Any, b: Board, depth: int, bound: int, score: int) -> None:
-    """Note what was found about ``b``, if there is room."""
+    """Record what was found about ``b``, if there is room."""
     if s.noted < MOST_NOTES:
         row = s.notes[s.half, s.noted]
         for k, number in enumerate(b):
@@ -30,15 +30,15 @@ def note(s: Any, b: Board, depth: int, bound: int, score: int) -> None:
 
 
 class Tree(NamedTuple):
-    """What the last whole iteration of a search found about the positions from which it looked at least a move ahead.
+    """What the last whole iteration of a search found about positions it searched at least a move deep.
 
     Attributes:
         boards: the numbers of a ``Board``, ``[n, 13]``.
         players: to move, +1 or -1, ``[n]``.
-        depths: half-moves looked ahead, the one more that is given in check included, ``[n]``.
-        bounds: what each score is, ``EXACT``, ``LOWER`` or ``UPPER`` of ``rlgames.search.bounds``, ``[n]``.
-        scores: for the player to move, in pawns; a mate is more than a thousand, ``[n]``.
-        quiet: whether the player to move is not in check and no capture promises more than the evaluation, ``[n]``.
+        depths: half-moves searched, including the extension in check, ``[n]``.
+        bounds: kind of each score, ``EXACT``, ``LOWER`` or ``UPPER`` of ``rlgames.search.bounds``, ``[n]``.
+        scores: for the side to move, in pawns; a mate is more than a thousand, ``[n]``.
+        quiet: whether the side to move is not in check and no capture promises more than the evaluation, ``[n]``.
     """
 
     boards: Rows
@@ -50,20 +50,20 @@ class Tree(NamedTuple):
 
 
 def noted(memory: Any) -> Rows:
-    """The notes of ``memory``, ``[n, NOTE]``; of a position that came again the last one."""
+    """The notes of ``memory``, ``[n, NOTE]``; for a recurring position, the last one."""
     rows = memory["notes"][1 - memory["half"], : memory["kept"]][::-1]
     return np.ascontiguousarray(rows[np.unique(rows[:, Board._fields.index("key")], return_index=True)[1]])
 
 
 def tree_of(rows: Rows, quiet: npt.NDArray[np.bool_]) -> Tree:
-    """The tree that ``rows`` of notes tell about."""
+    """The tree that ``rows`` of notes describe."""
     players = 1 - 2 * (rows[:, Board._fields.index("ply")] & 1)
     return Tree(rows[:, :BOARD].copy(), players, rows[:, DEPTH], rows[:, BOUND], rows[:, SCORE] / PAWN, quiet)
 
 
 @compilable
 def board_of(row: Rows) -> Board:
-    """The position that ``row`` begins with."""
+    """The position at the start of ``row``."""
     return Board(
         row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9], row[10], row[11], row[12]
     )
@@ -95,7 +95,7 @@ def evaluations(rows: Rows, coefficients: npt.ArrayLike) -> Floats:
     """J of positions in pawns from White's view, ``[n]``.
 
     Raises:
-        ValueError: for coefficients that cannot be used.
+        ValueError: for invalid coefficients.
     """
     values = np.empty(len(rows))
     _evaluate(rows, packed_coefficients(coefficients), values)
