@@ -97,6 +97,11 @@ def test_training_and_resuming_need_neither_the_compiler_of_torch_nor_bars(tmp_p
     assert not {"torch._dynamo", "sympy", "rich"} & set(modules)
 
 
+def test_a_chess_engine_needs_no_torch():
+    modules = python("import sys, rlgames.chess.thinker, rlgames.uci; print(*sys.modules)").split()
+    assert {"numba", "torch"} & set(modules) == {"numba"}
+
+
 def test_methods_that_torch_does_not_decorate_stay():
     def method():
         pass

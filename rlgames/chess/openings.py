@@ -32,8 +32,10 @@ class Openings:
     """
 
     def __init__(self, file: str | None = None, random_plies: int = 8, limit: float = 5.0) -> None:
-        if random_plies < 0:
-            raise ValueError(f"openings.random_plies is {random_plies}; it must be at least 0")
+        if file is not None and not file.strip():
+            raise ValueError(f"openings.file is {file!r}; it must be a path")
+        if not 0 <= random_plies <= MOST_PLIES:
+            raise ValueError(f"openings.random_plies is {random_plies}; it must be from 0 to {MOST_PLIES}")
         if not limit > 0:
             raise ValueError(f"openings.limit is {limit}; it must be above 0")
         self.random_plies, self.limit = random_plies, limit

@@ -201,6 +201,7 @@ OF_PROGRAMS = {
     ("tournament", "players=3"): "players is 3; it must be a list",
     ("tournament", "players=[random,minimax] matches={a: 1}"): "matches is {'a': 1}; it must be a whole number",
     ("tournament", "players=[start,random] game=chess"): "'random' does not play chess",
+    ("match", "first=start openings.file=''"): "openings.file is ''; it must be a path",
     ("match", "first=start openings=abc"): "openings is 'abc', which does not fit there",
     ("match", "first=start openings={a: 1}"): "openings is {a: 1}, which does not fit there",
     ("match", "first=start adjudication=null"): "adjudication is null, which does not fit there",

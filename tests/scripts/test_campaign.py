@@ -191,6 +191,9 @@ def test_differences_are_those_of_bits():
     assert runs.difference(one, same | {"n": [1, {}, 2]}) == ".n has 2 entries and 3"
     assert runs.difference(one, same | {"n": [2, {}]}) == ".n[0] is 1 and 2"
     assert runs.difference(one, same | {"more": 1}) == ".more is in one only"
+    sparse = {"trace": torch.tensor([0.0, 2.0]).to_sparse()}
+    assert runs.difference(sparse, {"trace": torch.tensor([0.0, 2.0]).to_sparse()}) == ""
+    assert runs.difference(sparse, {"trace": torch.tensor([0.0, 3.0]).to_sparse()}) == ".trace differs"
 
 
 # ---- a chess engine that is none
