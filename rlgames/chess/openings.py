@@ -13,6 +13,7 @@ from rlgames.chess.contest import Course
 from rlgames.chess.epd import lines_of, split_epd
 from rlgames.chess.pgn import Game, from_san, read_pgn
 
+MOST_PLIES = 100  # random ones; the rest of a game is for the players
 BOOK_PLIES = 16  # taken from a game in a PGN file
 STANDARD = ("", "standard", "chess", "normal", "from position")  # names in files for the usual rules
 
