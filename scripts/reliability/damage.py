@@ -13,10 +13,10 @@ from reliability.runs import CHESS, SMALL, Finished, Q, expect_same, newest
 from rlgames.players.solved import SolvedPositions
 from rlgames.players.solver import SOLVED
 
-RUNS = {
+RUNS = {  # without schedules that follow the total: a run may go on from its first checkpoint to another one
     "td": (*SMALL, "games=2000", "eval_every=1000"),
-    "q": (*Q, "games=200", "eval_every=100"),
-    "td_leaf": (*CHESS, "games=16"),
+    "q": (*Q, "games=200", "eval_every=100", "learner.games=200"),
+    "td_leaf": (*CHESS, "games=16", "learner.lr=1.0"),
 }
 TOTAL = {"td": 3000, "q": 300, "td_leaf": 24}  # games to go on to
 FILES = (  # of a run folder, as patterns, and which of those that match: the first is the oldest
