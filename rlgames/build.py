@@ -11,6 +11,7 @@ import importlib
 import inspect
 import math
 import re
+import sys
 import types
 import typing
 from collections.abc import Iterable, Mapping
@@ -72,6 +73,27 @@ def understood(words: Iterable[str], config: str = "train") -> list[str]:
 def _name(word: str) -> str:
     """``word`` in quotes if Hydra would take it for a number or the like."""
     return f"'{word}'" if re.fullmatch(r"[+-]?[\d.][\w.+-]*|(?i:true|false|inf|nan)", word) else word
+
+
+def ready(cfg: DictConfig, words: Iterable[str] = (), resumes: bool = False) -> DictConfig:
+    """The configuration as a program uses it: its parts agree, and what can be checked before building is checked.
+
+    Args:
+        cfg: from ``load`` or from Hydra; it stays as it is.
+        words: of the command line, which made it.
+        resumes: whether the words are about a run that is still to be read; they are checked against that.
+
+    Raises:
+        ValueError: naming the key, its value and what is allowed.
+    """
+    cfg, words = cfg.copy(), list(words)
+    check_paths(cfg)
+    trusted_modules(cfg.get("trust"))
+    if "learner" in cfg:
+        settle(cfg, words)
+    if not resumes:
+        check(cfg)
+    return cfg
 
 
 def build(cfg: DictConfig, key: str, **given: Any) -> Any:
@@ -177,6 +199,26 @@ def check_parts(cfg: DictConfig) -> None:
             raise ValueError(f"{name} is {shown(node)}; it must be the name of a file of conf/{name}")
 
 
+def trusted_modules(trust: Any) -> frozenset[str]:
+    """The modules that ``trust``, one name or a list of them, allows a checkpoint to name classes of.
+
+    Raises:
+        ValueError: for what is no name, or a module that is not the user's own.
+    """
+    names = [] if trust is None else [trust] if isinstance(trust, str) else trust
+    listed = isinstance(names, list | tuple | set | frozenset | ListConfig)
+    for name in names if listed else [trust]:
+        if not (isinstance(name, str) and name.isidentifier()) or built_in(name):
+            allowed = "the name of a module of your own, without dots, or a list of such"
+            raise ValueError(f"trust is {shown(trust)}; it must be {allowed}")
+    return frozenset(names)
+
+
+def built_in(module: str) -> bool:
+    """Whether ``module`` is Python's or one of which a checkpoint names listed classes only, whoever trusts it."""
+    return module in sys.stdlib_module_names or module in ("rlgames", "torch")
+
+
 def _check_sizes(cfg: DictConfig, path: str) -> None:
     """Refuse whole numbers that no library accepts."""
     for key, value in ((str(key), value) for key, value in cfg.items()):
@@ -201,7 +243,7 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
     """
     if not (isinstance(cfg.learner, DictConfig) and "_target_" in cfg.learner):
         raise ValueError(f"learner is {shown(cfg.learner)}; it must be the name of a file of conf/learner")
-    known, learner = set(_parameters(cfg.learner, "learner")), _target(cfg.learner, "learner")
+    known, learner = set(_parameters(cfg.learner, "learner")), target_of(cfg.learner._target_, "learner")
     if not hasattr(learner, "brings"):
         raise ValueError(f"learner._target_ is {cfg.learner._target_!r}, which is not a learner")
     name, brings = learner.__name__, learner.brings
@@ -279,20 +321,24 @@ def _parameters(node: DictConfig, path: str = "") -> Mapping[str, inspect.Parame
     """Parameters of the constructor of ``node._target_``."""
     if "_target_" not in node:
         return {}
-    target = _target(node, path)
+    target = target_of(node["_target_"], path)
     try:
         return inspect.signature(target).parameters
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path}._target_ is {node['_target_']!r}, which is no class of ours: {error}") from error
 
 
-def _target(node: DictConfig, path: str) -> Any:
-    """What ``node`` builds."""
-    module, _, name = str(node["_target_"]).rpartition(".")
+def target_of(target: Any, path: str) -> Any:
+    """What the dotted path ``target`` of the node ``path`` names; its module is imported.
+
+    Raises:
+        ValueError: if there is no such thing.
+    """
+    module, _, name = str(target).rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
-        raise ValueError(f"{path}._target_ is {node['_target_']!r}, which cannot be imported: {error}") from error
+        raise ValueError(f"{path}._target_ is {target!r}, which cannot be imported: {error}") from error
 
 
 _WORDS: dict[Any, str] = {

@@ -7,14 +7,15 @@ from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
-from rlgames.build import CONF, check
+from rlgames.build import CONF, ready
 from rlgames.console import cli
 from rlgames.lineup import chosen_run
 from rlgames.training.assemble import build_evaluation
 from rlgames.training.files import write_atomically
 from rlgames.training.restore import restore
+from rlgames.training.trust import check_outside, trusted
 
 
 def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
@@ -36,14 +37,17 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
 
     from rlgames.training import records
 
-    check(cfg)
-    restored = restore(chosen_run(cfg), cfg.engine, cfg.device, cfg.lookahead)
+    cfg = ready(cfg)
+    restored = restore(chosen_run(cfg), cfg.engine, cfg.device, cfg.lookahead, trusted(cfg))
     _, saved, saved_cfg, parts = restored
     named = {word.lstrip("+").partition("=")[0].partition(".")[0] for word in words or []}
     if "evaluation" not in named and saved_cfg.evaluation._target_ != cfg.evaluation._target_:
         cfg.evaluation = saved_cfg.evaluation
         if "opponent" not in named:
             cfg.opponent = saved_cfg.opponent
+        check_outside(
+            OmegaConf.to_container(OmegaConf.masked_copy(cfg, ["evaluation", "opponent"])), named, choose=True
+        )
     evaluation = build_evaluation(cfg, parts)
     scores = evaluation.scores(restored.greedy(), np.random.default_rng(cfg.seed))
     figures = {"games": saved["games"], **evaluation.flat(scores)}
@@ -56,7 +60,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
 def main(cfg: DictConfig) -> None:
     """Evaluate as the command line describes."""
     try:
-        check(cfg)
+        cfg = ready(cfg)
         cfg.checkpoint = chosen_run(cfg)
         result = evaluate(cfg, list(HydraConfig.get().overrides.task))
     except Exception as error:

@@ -1,46 +1,55 @@
 """Players by name: random, minimax, perfect, or the trained agent of a run folder or checkpoint."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hydra.utils import get_class
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from rlgames.build import build, did_you_mean
-from rlgames.console.extras import EXTRAS
+from rlgames.build import CONF, did_you_mean
 from rlgames.training.restore import Restored, restore
+from rlgames.training.trust import read_config
 
 # torch, numpy and numba are imported only where they are needed, so --help answers at once.
 
 NAMES = ("random", "minimax", "perfect")
 START = "start"  # in chess: the engine before learning
-PERFECT_CELLS = 9  # up to this many cells, a minimax search to the end is fast, and perfect
 
 
 def newest_run(game: str | None = None) -> Path:
     """The run folder under runs/ with the newest checkpoint.
 
     Args:
-        game: only runs of this game; None: of any.
+        game: only runs of this game, a file of conf/game or the path of a class; None: of any.
 
     Raises:
         ValueError: if there is none.
     """
+    target = None if game is None else _target_of(CONF / "game" / f"{game}.yaml") or game
     files = sorted(Path("runs").glob("**/checkpoints/*.pt"), key=lambda file: file.stat().st_mtime, reverse=True)
     for file in files:
-        if game is None or _game_of(file.parents[1]) == game:
+        if target is None or _target_of(file.parents[1] / "config.yaml") == target:
             return file.parents[1]
-    train = f"python -m rlgames.train{f' game={game}' if game else ''}"
-    raise ValueError(f"there is no checkpoint{f' of {game}' if game else ''} under runs/; train one: {train}")
+    word = "" if game is None else f" game._target_={game}" if game == target else f" game={game}"
+    raise ValueError(
+        f"there is no checkpoint{f' of {game}' if game else ''} under runs/; train one: python -m rlgames.train{word}"
+    )
 
 
-def _game_of(folder: Path) -> str:
-    """The game that the run in ``folder`` learns; empty if unknown."""
+def _target_of(file: Path) -> str | None:
+    """The class of the game that a configuration names; it is not imported. None if there is none."""
     try:
-        return str(get_class(OmegaConf.load(folder / "config.yaml").game._target_).name)  # type: ignore[attr-defined]
-    except (OSError, AttributeError, ImportError, ValueError):  # not our run, or a game that is not installed here
-        return ""
+        config = read_config(file)
+        return str(config.get("game", config)["_target_"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _name_of(game: DictConfig) -> str:
+    """The name of its file in conf/game, or else the path of its class."""
+    files = (CONF / "game").glob("*.yaml")
+    return next((file.stem for file in files if _target_of(file) == game._target_), str(game._target_))
 
 
 def chosen_run(cfg: DictConfig) -> str:
@@ -51,16 +60,22 @@ def chosen_run(cfg: DictConfig) -> str:
     """
     if cfg.checkpoint is not None:
         return str(cfg.checkpoint)
-    return str(newest_run(build(cfg, "game").name if cfg.get("game") else None))
+    return str(newest_run(_name_of(cfg.game) if cfg.get("game") else None))
 
 
-def player_named(name: str, game: Any, depth: int = 8) -> Any:
+def player_named(name: str, game: Any, depth: int = 8, key: str = "") -> Any:
     """The player called ``name``: random, minimax (which looks ``depth`` plies ahead) or perfect.
+
+    Args:
+        name: of the player.
+        game: the game.
+        depth: of minimax.
+        key: what the program writes before a player, such as "against=".
 
     Raises:
         ValueError: if there is no such player, or no perfect player of ``game``.
     """
-    from rlgames.players import Minimax, Perfect, RandomPlayer
+    from rlgames.players import Minimax, RandomPlayer, perfect_of
 
     if name == "random":
         return RandomPlayer(game)
@@ -70,13 +85,10 @@ def player_named(name: str, game: Any, depth: int = 8) -> Any:
         raise ValueError(
             f"{name!r} is not a player{did_you_mean(name, NAMES)}; players are {', '.join(NAMES)}, and run folders"
         )
-    if game.n_cells <= PERFECT_CELLS:
-        return Minimax(game, game.n_cells)
     try:
-        return Perfect(game)
-    except ImportError as error:
-        install = f"python -m pip install {EXTRAS['solver'][1][0]}"
-        raise ValueError(f"perfect play of {game.name} needs the library bitbully: {install}") from error
+        return perfect_of(game)
+    except ValueError as error:
+        raise ValueError(f"{error}; use {key}minimax instead") from error
 
 
 class Seat(NamedTuple):
@@ -101,6 +113,8 @@ def seats(
     device: str = "cpu",
     nodes: int = 2000,
     lookahead: int | None = None,
+    trust: Iterable[str] = (),
+    key: str = "",
 ) -> tuple[Any, list[Seat]]:
     """The game that the players ``names`` play, and the players.
 
@@ -112,12 +126,14 @@ def seats(
         device: of agents.
         nodes: search nodes of chess agents, per move.
         lookahead: plies that agents of other games look ahead; see ``restore``.
+        trust: modules outside the package whose classes agents may name; see ``restore``.
+        key: see ``player_named``.
 
     Raises:
         ValueError: for unknown players, agents of different games, or if nothing determines the game.
     """
     trained = [name for name in names if name not in (*NAMES, START)]
-    agents = {name: restore(_existing(name), engine, device, lookahead) for name in trained}
+    agents = {name: restore(_existing(name), engine, device, lookahead, trust) for name in trained}
     games = {agent.parts.game.name: agent.parts.game for agent in agents.values()}
     if game is not None:
         games[game.name] = game
@@ -133,7 +149,7 @@ def seats(
         if name in agents:
             found.append(Seat(name, agents[name].description, agents[name].greedy()))
         else:
-            one = player_named(name, game, depth)
+            one = player_named(name, game, depth, key)
             found.append(Seat(name, f"{one.depth} plies" if name == "minimax" else "", one))
     return game, found
 

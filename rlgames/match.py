@@ -13,10 +13,11 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.build import CONF, build, check_numbers, check_parts, check_paths, has_words, shown
+from rlgames.build import CONF, build, check_numbers, has_words, ready, shown
 from rlgames.console import cli
+from rlgames.training.trust import trusted
 
-GOES_ON = ("folder", "processes", "games")  # what may change when a match continues
+GOES_ON = ("folder", "processes", "games", "trust")  # what may change when a match continues
 
 
 def check_match(cfg: DictConfig) -> None:
@@ -25,7 +26,6 @@ def check_match(cfg: DictConfig) -> None:
     Raises:
         ValueError: naming the key, its value and what is allowed.
     """
-    check_paths(cfg)
     check_numbers(cfg, games=2, nodes=0, depth=0, processes=1, seed=0)
     for key in ("first", "second"):
         if not (isinstance(cfg[key], str) and cfg[key].strip()):
@@ -40,7 +40,6 @@ def check_match(cfg: DictConfig) -> None:
     for key in ("ms", "elo0", "elo1"):
         if type(cfg[key]) not in (int, float) or not math.isfinite(cfg[key]):
             raise ValueError(f"{key} is {shown(cfg[key])}; it must be a finite number")
-    check_parts(cfg)
     if cfg.games % 2:
         raise ValueError(f"games is {cfg.games}; it must be even, since every opening is played with both colours")
     if cfg.ms < 0 or not cfg.nodes + cfg.depth + cfg.ms:
@@ -149,6 +148,7 @@ def match(cfg: DictConfig) -> Ledger:
     from rlgames.chess.pairs import Match
     from rlgames.evaluation.elo import Sprt
 
+    cfg = ready(cfg)
     check_match(cfg)
     setting = Match(build(cfg, "openings"), build(cfg, "adjudication"), *_players(cfg), cfg.seed)
     ledger, test = Ledger(cfg), Sprt(cfg.elo0, cfg.elo1)
@@ -180,7 +180,7 @@ def _players(cfg: DictConfig) -> tuple[Any, Any]:
 
             if shutil.which(word) and not Path(word).expanduser().exists():
                 raise ValueError(f"{key} is {word}, which is no run folder or checkpoint; an engine is uci:{word}")
-            coefficients = coefficients_of(checkpoint.load(word), word)
+            coefficients = coefficients_of(checkpoint.load(word, trust=trusted(cfg)), word)
         seats.append(Seat(word, coefficients, limits, options))
     return seats[0], seats[1]
 

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, check, check_numbers, shown
+from rlgames.build import CONF, check_numbers, ready, shown
 from rlgames.console import cli
 from rlgames.console.terminal import ask, colours, picture
-from rlgames.lineup import chosen_run, player_named, seats
+from rlgames.lineup import chosen_run, seats
 from rlgames.training.restore import restore
+from rlgames.training.trust import trusted
 
 COMMANDS = {
     "hint": "the move that the agent would play",
@@ -210,8 +211,10 @@ class Desk:
 
 def perfect_hint(game: Any, board: Any) -> str:
     """Which moves win, draw and lose by perfect play; or why they are unknown."""
+    from rlgames.players import perfect_of
+
     try:
-        solver = player_named("perfect", game)
+        solver = perfect_of(game)
     except ValueError as error:
         return str(error)
     results: dict[str, list[str]] = {"win": [], "draw": [], "lose": []}
@@ -266,7 +269,7 @@ def play(cfg: DictConfig) -> None:
     Raises:
         ValueError: if the checkpoint cannot be read or the configuration is invalid.
     """
-    check(cfg)
+    cfg = ready(cfg)
     check_numbers(cfg, depth=1)
     for key in ("show", "greedy"):
         if type(cfg[key]) is not bool:
@@ -276,13 +279,20 @@ def play(cfg: DictConfig) -> None:
     path = chosen_run(cfg)
     if cfg.against is not None:
         game, (one, other) = seats(
-            [path, str(cfg.against)], None, cfg.depth, cfg.engine, cfg.device, lookahead=cfg.lookahead
+            [path, str(cfg.against)],
+            None,
+            cfg.depth,
+            cfg.engine,
+            cfg.device,
+            lookahead=cfg.lookahead,
+            trust=trusted(cfg),
+            key="against=",
         )
         check_board(game, path)
         print(f"{game.name}: {one.name} ({one.description}) against {other.name}")
         watch(game, *((one, other) if cfg.side != "second" else (other, one)), cfg.seed)
         return
-    agent = restore(path, cfg.engine, cfg.device, cfg.lookahead)
+    agent = restore(path, cfg.engine, cfg.device, cfg.lookahead, trusted(cfg))
     check_board(agent.parts.game, path)
     opponent = Opponent(agent.parts, cfg.temperature, cfg.greedy, cfg.seed, agent.lookahead)
     game = agent.parts.game

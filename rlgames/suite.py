@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, check_numbers, check_paths
+from rlgames.build import CONF, check_numbers, ready
 from rlgames.chess.epd import lines_of, split_epd
 from rlgames.console import cli
 from rlgames.training.files import write_atomically
+from rlgames.training.trust import trusted
 
 
 class Position(NamedTuple):
@@ -119,9 +120,9 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
     from rlgames.training import checkpoint
     from rlgames.training.records import to_json
 
-    check_paths(cfg)
+    cfg = ready(cfg)
     check_numbers(cfg, nodes=0, depth=0)
-    saved = cfg.checkpoint and checkpoint.load(cfg.checkpoint)
+    saved = cfg.checkpoint and checkpoint.load(cfg.checkpoint, trust=trusted(cfg))
     coefficients = coefficients_of(saved, cfg.checkpoint) if saved else start_values()
     engine = Searcher(coefficients, cfg.nodes, cfg.depth, hash_mb=16)
     chosen = []

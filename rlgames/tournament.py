@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig, ListConfig
 
-from rlgames.build import CONF, build, check, check_numbers, shown
+from rlgames.build import CONF, build, check_numbers, ready, shown
 from rlgames.console import cli
 from rlgames.lineup import NAMES, Seat, seats
+from rlgames.training.trust import trusted
 
 # torch, numpy and numba are imported only where they are needed, so --help answers at once.
 
@@ -167,7 +168,7 @@ def run(cfg: DictConfig) -> Standing:
 
     from rlgames.training.files import write_atomically
 
-    check(cfg)
+    cfg = ready(cfg)
     if not isinstance(cfg.players, ListConfig):
         raise ValueError(f"players is {shown(cfg.players)}; it must be a list, such as players=[random,minimax]")
     names = [str(name) for name in cfg.players]
@@ -181,7 +182,7 @@ def run(cfg: DictConfig) -> Standing:
     if cfg.matches % 2:
         raise ValueError(f"matches is {cfg.matches}; it must be even, since each opening is played with both sides")
     game = build(cfg, "game") if cfg.get("game") else None
-    game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device, cfg.nodes, cfg.lookahead)
+    game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device, cfg.nodes, cfg.lookahead, trusted(cfg))
     usual, below = (8, 64) if _think(players) else (2, game.n_cells // 2)
     plies = usual if cfg.opening is None else cfg.opening
     if type(plies) is not int or not 0 <= plies < below:

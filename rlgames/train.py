@@ -10,7 +10,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, check, check_paths, settle
+from rlgames.build import CONF, ready
 from rlgames.console import cli
 
 # torch, numpy and numba are imported where needed, so that --help answers at once.
@@ -34,24 +34,24 @@ def train(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
     from rlgames.training import checkpoint
     from rlgames.training.assemble import assemble, build_evaluation, notes
     from rlgames.training.trainer import Trainer
+    from rlgames.training.trust import trusted
 
     def begin(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Trainer:
-        check(cfg)
         parts = assemble(cfg, saved)
         for note in notes(parts):
             print(f"note: {note}")
         return Trainer(cfg, parts, build_evaluation(cfg, parts), saved)
 
-    settle(cfg, words or [])
+    words = words or []
+    cfg = ready(cfg, words, resumes=cfg.resume is not None)
     if cfg.resume is None:
         return begin(cfg).run()
-    check_paths(cfg)
     with checkpoint.held(cfg):
-        again = checkpoint.unbegun(cfg, words or [])
+        again = checkpoint.unbegun(cfg, words)
         if again:
-            return begin(again).run()
-        resume = lambda saved: begin(checkpoint.resumed(cfg, saved, words or []), saved)  # noqa: E731
-        return checkpoint.load(cfg.resume, resume).run()
+            return begin(ready(again, words)).run()
+        resume = lambda saved: begin(ready(checkpoint.resumed(cfg, saved, words), words), saved)  # noqa: E731
+        return checkpoint.load(cfg.resume, resume, trusted(cfg)).run()
 
 
 @hydra.main(version_base="1.3", config_path=str(CONF), config_name="train")
@@ -66,7 +66,6 @@ def main(cfg: DictConfig) -> float:
     try:
         from rlgames.training.study import objective, run_once
 
-        check_paths(cfg)
         return objective(train(cfg, words) if cfg.results is None else run_once(cfg, words, train))
     except Exception as error:
         cli.report(error, run=f"run {job.job.num}: " if sweep else "")

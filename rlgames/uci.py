@@ -20,8 +20,9 @@ from typing import Any, NoReturn
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, check_paths
+from rlgames.build import CONF, ready
 from rlgames.console import cli
+from rlgames.training.trust import trusted
 
 # numpy, numba and torch are imported by the thread that works.
 
@@ -243,7 +244,7 @@ def milliseconds(words: list[str], limits: dict[str, int], white: bool, overhead
     return None if {"depth", "nodes", "mate"} & set(limits) else DEFAULT_MS
 
 
-def load_thinker(checkpoint: str | None, say: Callable[[str], None]) -> Any:
+def load_thinker(checkpoint: str | None, say: Callable[[str], None], trust: Iterable[str] = ()) -> Any:
     """The thinker with the coefficients of ``checkpoint``, or those before learning, compiled."""
     from rlgames.chess.evaluation import start_values
     from rlgames.chess.thinker import Thinker
@@ -253,7 +254,7 @@ def load_thinker(checkpoint: str | None, say: Callable[[str], None]) -> Any:
             from rlgames.chess.pairs import coefficients_of
             from rlgames.training import checkpoint as checkpoints  # brings torch, which takes a second
 
-            return Thinker(coefficients_of(checkpoints.load(checkpoint), checkpoint), say)
+            return Thinker(coefficients_of(checkpoints.load(checkpoint, trust=trust), checkpoint), say)
         except Exception as error:
             say(f"info string error: {told(error)}; playing with the values before learning")
     return Thinker(start_values(), say)
@@ -273,8 +274,8 @@ def main(cfg: DictConfig) -> None:
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    check_paths(cfg)
-    Uci(lambda say: load_thinker(cfg.checkpoint, say), end).run(sys.stdin or ())
+    cfg = ready(cfg)
+    Uci(lambda say: load_thinker(cfg.checkpoint, say, trusted(cfg)), end).run(sys.stdin or ())
     end(0)
 
 

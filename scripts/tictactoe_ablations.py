@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from rlgames.build import build, check, load
+from rlgames.build import build, load, ready
 from rlgames.evaluation.exhaustive import Exhaustive
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.players import GreedyPlayer
@@ -32,8 +32,7 @@ HEAD = "| configuration | lost lines, first | second | seeds without | best move
 def measure(evaluation, words, seeds):
     """The figures of ``FIGURES`` per seed, ``[seeds, 5]``, and the games per CPU-second."""
     rows, games, seconds = [], 0, 0.0
-    cfg = load("game=tictactoe", "learner=q", *words)
-    check(cfg)
+    cfg = ready(load("game=tictactoe", "learner=q", *words), words)
     for cfg.seed in range(seeds):
         learner = build(cfg, "learner", game=evaluation.game)
         agent, rng = learner.agent("fused"), np.random.default_rng(cfg.seed)

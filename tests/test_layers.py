@@ -24,7 +24,7 @@ ALLOWED = {
     "agents": {"compiled", "networks", "optim", "policy", "traces"},
     "learners": {"compiled", "episodes", "policy", "schedules", "traces"},  # the rest they are handed
     "search": {"compiled", "policy"},
-    "players": {"compiled", "interrupts", "policy", "search"},
+    "players": {"compiled", "games", "interrupts", "policy", "search"},
     "evaluation": {"interrupts", "players"},
     "chess": {"compiled", "evaluation", "games", "interrupts", "optim", "search"},
     # a run
@@ -34,7 +34,7 @@ ALLOWED = {
         *("agents", "build", "compiled", "console", "episodes", "evaluation", "features", "games", "learners", "optim"),
         *("interrupts", "players", "schedules"),
     },
-    "lineup": {"build", "chess", "console", "players", "training"},
+    "lineup": {"build", "chess", "players", "training"},
     "__main__": {"console"},
 }
 PROGRAMS = {"train", "evaluate", "play", "match", "suite", "uci", "tournament", "info", "notebook"}  # know everything

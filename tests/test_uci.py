@@ -434,7 +434,7 @@ def test_a_missing_checkpoint_is_reported_and_play_goes_on(tmp_path):
     ],
 )
 def test_with_a_checkpoint_that_cannot_be_used_play_goes_on(monkeypatch, content, part):
-    monkeypatch.setattr("rlgames.training.checkpoint.load", lambda path: content)
+    monkeypatch.setattr("rlgames.training.checkpoint.load", lambda path, trust: content)
     said = []
     thinker = load_thinker("run", said.append)
     assert (thinker.coefficients == start_values()).all()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rlgames.games.game import Game
 from rlgames.players.minimax import Minimax
 from rlgames.players.player import Solution, draw_lots
 from rlgames.players.solver import Solver, last_ply
@@ -15,6 +16,7 @@ log = logging.getLogger(__name__)
 
 LOSING = ("random", "distant")
 RANDOM_STONES = 10  # losing moves are random while at most this many stones are on the board
+PERFECT_CELLS = 9  # up to this many cells, a minimax search to the end is fast
 QUICK_LOSS = 12  # a random losing move must delay defeat by at least this many plies
 
 
@@ -40,7 +42,7 @@ class Perfect:
 
     def __init__(self, game: Any, losing: str = "random", cache: str | None = None) -> None:
         if game.name != "connect4":
-            raise ValueError(f"opponent=perfect plays connect4 only, not {game.name}; use opponent=minimax")
+            raise ValueError(f"the solver plays connect4 only, not {game.name}; use opponent=minimax")
         self.game, self.losing = game, _mode(losing)
         self.solver = Solver(cache)
 
@@ -90,11 +92,41 @@ def _mode(losing: str) -> str:
     return losing
 
 
-def perfect_or_minimax(game: Any, cache: str | None = None, depth: int = 8) -> Perfect | Minimax:
-    """The best opponent available for ``game``.
+def perfect_of(game: Any, cache: str | None = None) -> Perfect | Minimax:
+    """The perfect player of ``game``: ``Perfect`` for Connect-4, ``Minimax`` to the end for games of at most 9 cells.
 
-    Connect-4: ``Perfect``, or ``Minimax`` with a notice if the library bitbully is missing. Games of at most 9 plies:
-    ``Minimax`` to the end, which is perfect. Other games: ``Minimax``.
+    Args:
+        game: the game.
+        cache: folder for solved positions; see ``Perfect``.
+
+    Raises:
+        ValueError: if there is none, or if the library bitbully is not installed.
+    """
+    if searchable(game):
+        return Minimax(game, game.n_cells)
+    if game.name != "connect4":
+        raise ValueError(f"there is no perfect player of {game.name}")
+    try:
+        return Perfect(game, cache=cache)
+    except ImportError as error:
+        raise ValueError("perfect play of connect4 needs bitbully (python -m pip install bitbully)") from error
+
+
+def perfect_player(game: Any, cache: str | None = None) -> Perfect | Minimax:
+    """``perfect_of`` for ``opponent=perfect``.
+
+    Raises:
+        ValueError: naming the word to use instead.
+    """
+    try:
+        return perfect_of(game, cache)
+    except ValueError as error:
+        instead = "minimax" if isinstance(game, Game) else "untrained"
+        raise ValueError(f"opponent=perfect: {error}; use opponent={instead} instead") from error
+
+
+def perfect_or_minimax(game: Any, cache: str | None = None, depth: int = 8) -> Perfect | Minimax:
+    """The best opponent available for ``game``: its perfect player, or else ``Minimax``, with a notice.
 
     Args:
         game: the game.
@@ -104,14 +136,22 @@ def perfect_or_minimax(game: Any, cache: str | None = None, depth: int = 8) -> P
     Raises:
         ValueError: for a depth below 1.
     """
-    minimax = Minimax(game, game.n_cells if game.n_cells <= 9 else depth)
-    if game.name != "connect4":
-        return minimax
-    try:
-        return Perfect(game, cache=cache)
-    except ImportError:
-        _notice(depth)
-        return minimax
+    minimax = Minimax(game, depth)
+    if game.name == "connect4":
+        try:
+            return Perfect(game, cache=cache)
+        except ImportError:
+            _notice(depth)
+            return minimax
+    if searchable(game):
+        return perfect_of(game)
+    print(f"note: opponent: minimax, {depth} plies; no perfect player of {game.name}")
+    return minimax
+
+
+def searchable(game: Any) -> bool:
+    """Whether ``game`` is small enough for a fast search to its end."""
+    return isinstance(game, Game) and game.n_cells <= PERFECT_CELLS
 
 
 @functools.cache

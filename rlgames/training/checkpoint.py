@@ -17,7 +17,7 @@
 import os
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +28,7 @@ from omegaconf import DictConfig, OmegaConf
 from rlgames.build import did_you_mean
 from rlgames.training import records
 from rlgames.training.files import DamagedError, atomic, owned
+from rlgames.training.trust import check_outside, check_saved, read_config, trusted
 
 T = TypeVar("T")
 
@@ -36,7 +37,7 @@ KINDS = {"games": int, "config": dict, "network": dict, "rng": dict, "progress":
 PARTS = ("game", "learner", "games", "eval_every", "seed", "engine", "device", "evaluation", "opponent")  # of config
 FREE = (  # keys that may change when a run is resumed
     *("games", "eval_every", "checkpoint_minutes", "checkpoint_at_evaluations", "checkpoints_kept"),
-    *("run_dir", "resume", "results"),
+    *("run_dir", "resume", "results", "trust"),
     *("engine", "device", "batch", "batched", "opponent", "evaluation", "lookahead"),
 )
 
@@ -69,10 +70,11 @@ def same(content: dict[str, Any]) -> Any:
     return content
 
 
-def load(path: str | Path, use: Callable[[dict[str, Any]], T] = same) -> T:
+def load(path: str | Path, use: Callable[[dict[str, Any]], T] = same, trust: str | Iterable[str] = ()) -> T:
     """Read a checkpoint file, or the newest usable one of a run folder, and return what ``use`` makes of its content.
 
-    A damaged file of a run folder is reported on stderr and the previous one is used.
+    A damaged file of a run folder is reported on stderr and the previous one is used. A configuration that names
+    classes it may not name is refused; ``trust`` allows more, see ``rlgames.training.trust``.
 
     Raises:
         ValueError: if there is none, naming the file and what is wrong with it.
@@ -80,13 +82,13 @@ def load(path: str | Path, use: Callable[[dict[str, Any]], T] = same) -> T:
     """
     path = Path(os.path.expanduser(path))
     if path.is_file():
-        return _used(path, use)
+        return _used(path, use, trust)
     if not path.is_dir():
         raise ValueError(f"there is no run folder or checkpoint {path.absolute()}")
     files = _newest_first(path / "checkpoints") or _newest_first(path)
     for file in files:
         try:
-            return _used(file, use)
+            return _used(file, use, trust)
         except DamagedError as error:
             print(f"{error}; trying the previous one", file=sys.stderr)
     raise ValueError(f"{path.absolute()} holds no {'readable ' if files else ''}checkpoint")
@@ -96,12 +98,20 @@ def _newest_first(folder: Path) -> list[Path]:
     return sorted(folder.glob("games_*.pt"), reverse=True)
 
 
-def _used(file: Path, use: Callable[[dict[str, Any]], T]) -> T:
+def _used(file: Path, use: Callable[[dict[str, Any]], T], trust: str | Iterable[str]) -> T:
     content = _read(file)
+    _check_saved(file, content["config"], trust)
     try:
         return use(content)
     except DamagedError as error:
         raise DamagedError(f"{file.absolute()} is damaged or from another version: {error}") from error
+
+
+def _check_saved(file: Path, config: Any, trust: str | Iterable[str]) -> None:
+    try:
+        check_saved(config, trust)
+    except ValueError as error:
+        raise ValueError(f"{file.absolute()} is not opened: {error}") from error
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -136,7 +146,8 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
         words: the words of the command line, such as "games=1000"; only the keys they name are compared or changed.
 
     Raises:
-        ValueError: naming the words that contradict the checkpoint, or a total already exceeded.
+        ValueError: naming the words that contradict the checkpoint, a total already exceeded, or the words without
+            which programs and files named in the checkpoint are not used.
     """
     if cfg.results is not None:  # a study finds its runs by their keys, so the configurations agree
         return cfg
@@ -156,11 +167,16 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
     if differing:
         changes = "; ".join(differing)
         raise ValueError(f"the run to resume differs: {changes}; leave these words out, or start a new run")
+    plain: Any = OmegaConf.to_container(config)
+    if saved.get("tuples"):  # they stand in for the file that they were read from
+        plain["features"]["tuples"] = saved["tuples"]
+    check_outside(plain, named)
     if config.games < saved["games"]:
         raise ValueError(
             f"games is {config.games}, but the run to resume has played {saved['games']} games; "
             f"name a larger total, such as games={2 * saved['games']}"
         )
+    config.trust, config.results = cfg.trust, None
     if "run_dir" not in named:
         folder = run_folder(cfg.resume)
         config.run_dir = None if folder is None else str(folder)
@@ -188,7 +204,12 @@ def unbegun(cfg: DictConfig, words: list[str]) -> DictConfig | None:
     if folder is None or not records.unbegun(folder):
         return None
     print(f"note: {records.shown(folder)} was stopped before its first checkpoint and starts over")
-    config = resumed(cfg, {"config": OmegaConf.load(folder / "config.yaml"), "games": 0}, words)
+    file = folder / "config.yaml"
+    saved = read_config(file)
+    if missing := [part for part in PARTS if part not in saved]:
+        raise ValueError(f"{file} is damaged: it lacks {', '.join(missing)}; start over in another folder")
+    _check_saved(file, saved, trusted(cfg))
+    config = resumed(cfg, {"config": saved, "games": 0}, words)
     config.resume = None
     return config
 

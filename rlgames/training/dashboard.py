@@ -145,7 +145,8 @@ def thoughts(parts: Any, boards: Sequence[Any]) -> Picture:
 def sentence(cfg: DictConfig) -> str:
     """The run as a pipeline, such as "Connect4 → NTuples → ... → 500,000 games → Evaluation"."""
     names = [_name(cfg[part]) for part in PARTS if cfg.get(part) is not None]
-    against = f" against {_name(cfg.opponent)}" if "game" in cfg and "Evaluation" in _name(cfg.evaluation) else ""
+    opponent = "the best player" if cfg.opponent._target_.endswith("perfect_or_minimax") else _name(cfg.opponent)
+    against = f" against {opponent}" if "game" in cfg and "Evaluation" in _name(cfg.evaluation) else ""
     return " → ".join([*names, f"{cfg.games:,} games", f"{_name(cfg.evaluation)}{against}"])
 
 

@@ -1,11 +1,13 @@
 """From a checkpoint to the agent saved in it."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
 from rlgames.training.assemble import Parts, assemble
+from rlgames.training.trust import without_outside
 
 
 class Restored(NamedTuple):
@@ -41,7 +43,13 @@ class Restored(NamedTuple):
         return f"{type(optimizer or self.parts.learner).__name__}, {self.saved['games']:,} games"
 
 
-def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lookahead: int | None = None) -> Restored:
+def restore(
+    path: str | Path,
+    engine: str | None = None,
+    device: str = "cpu",
+    lookahead: int | None = None,
+    trust: str | Iterable[str] = (),
+) -> Restored:
     """Read the agent of a run folder or checkpoint, with its mean weights if it kept them.
 
     Args:
@@ -50,6 +58,7 @@ def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lo
                 starts at once.
         device: of its weights.
         lookahead: plies it looks ahead; None: as in the evaluations of its training.
+        trust: modules outside the package whose classes may be built; see ``rlgames.training.trust``.
 
     Raises:
         ValueError: if it cannot be read or built.
@@ -58,6 +67,8 @@ def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lo
     from rlgames.training import checkpoint
 
     def use(saved: dict[str, Any]) -> Restored:
+        for part in ("learner", "features"):  # it plays and does not train: no book, no engine
+            without_outside(saved["config"].get(part))
         cfg = OmegaConf.create(saved["config"])
         plies = lookahead or cfg.get("lookahead") or 1
         fused = HAS_COMPILER and plies > 1 and device == "cpu"
@@ -67,4 +78,4 @@ def restore(path: str | Path, engine: str | None = None, device: str = "cpu", lo
             saved["network"] = average["network"]
         return Restored(str(path), saved, cfg, assemble(cfg, saved))
 
-    return checkpoint.load(path, use)
+    return checkpoint.load(path, use, trust)

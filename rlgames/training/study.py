@@ -21,6 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 from omegaconf import DictConfig, OmegaConf
 
+from rlgames.build import check_paths
 from rlgames.training.files import remove_temporaries, write_atomically
 
 COLUMNS = (
@@ -41,7 +42,7 @@ COLUMNS = (
 ASYMPTOTIC = 200_000  # games, as published (Thill 2015, section 4.2.1)
 SHARED = ("seed", "results", "run_dir", "experiment", "games", "eval_every")  # words that do not name a variant
 EXTERNAL = (  # what does not affect the outcome of a run
-    *("results", "run_dir", "resume", "hydra", "opponent.cache"),
+    *("results", "run_dir", "resume", "trust", "hydra", "opponent.cache"),
     *("checkpoint_minutes", "checkpoint_at_evaluations", "checkpoints_kept"),
 )
 
@@ -127,6 +128,7 @@ def run_once(cfg: DictConfig, words: list[str], train: Train) -> Row | None:
         ValueError: if the results file is not one.
         ValueError, OSError: as ``key_of``.
     """
+    check_paths(cfg)
     results, key = Results(cfg.results), key_of(cfg)
     folder, name = results.folder(key), " ".join([*variant(words), f"seed={cfg.seed}"])
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ PROXY = urllib.request.ProxyHandler({})  # the server is on this machine
 
 def test_the_sentence_of_a_run():
     assert sentence(load()) == (
-        "Connect4 → NTuples → ValueNetwork → TD → TCLEXP → 500,000 games → Evaluation against perfect or minimax"
+        "Connect4 → NTuples → ValueNetwork → TD → TCLEXP → 500,000 games → Evaluation against the best player"
     )
     cfg = load("+experiment=tictactoe_q")
     settle(cfg)
