@@ -282,7 +282,7 @@ def test_evaluate_prints_a_line_per_protocol(cli_run):
 
 
 def test_evaluate_takes_the_newest_run(cli_run):
-    assert cli_run(*QUICK)[0] == 0
+    assert cli_run(*QUICK, "games=4")[0] == 0
     words = ["engine=eager", "opponent=random", "evaluation.first=2", "evaluation.second=0"]
     for word in ([], ["game=tictactoe"]):
         assert cli_run(*word, *words, program=evaluate_module, config="evaluate")[0] == 0
@@ -292,14 +292,14 @@ def test_evaluate_takes_the_newest_run(cli_run):
 
 
 def test_a_run_without_run_dir_gets_a_dated_folder(cli_run, tmp_path):
-    assert cli_run(*QUICK)[0] == 0
+    assert cli_run(*QUICK, "games=4")[0] == 0
     (folder,) = (tmp_path / "runs" / "tictactoe").iterdir()
     assert (folder / "result.json").is_file()
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
 def test_a_sweep_gives_each_run_its_folder_and_outlives_a_bad_one(cli_run, tmp_path):
-    status, _, err = cli_run("-m", *QUICK, "seed=0,-1,2", "run_dir=sweep")
+    status, _, err = cli_run("-m", *QUICK, "games=4", "seed=0,-1,2", "run_dir=sweep")
     assert status == 1
     assert "error: run 1: seed is -1" in err
     assert "Traceback" not in err

@@ -9,6 +9,7 @@ from rlgames.evaluation.matches import COLUMNS, Evaluation, Score, flat, play_ma
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.players import Minimax, Perfect, RandomPlayer, perfect_or_minimax
+from tests.support import few
 
 GAME, TTT = Connect4(), TicTacToe()
 
@@ -37,9 +38,9 @@ class Lowest:
 
 
 def test_perfect_play_wins_as_first_player(perfect):
-    score = play_matches(GAME, perfect, perfect, 12, True, np.random.default_rng(1))
-    assert (score.wins, score.draws, score.losses) == (12, 0, 0)
-    assert score.distinct > 6
+    score = play_matches(GAME, perfect, perfect, 6, True, np.random.default_rng(1))
+    assert (score.wins, score.draws, score.losses) == (6, 0, 0)
+    assert score.distinct > 3
     assert 28 < score.length < 41
 
 
@@ -54,13 +55,14 @@ def test_a_drawing_first_move_is_not_perfect(perfect):
     assert (score.wins, score.draws, score.losses) == (0, 6, 0)
 
 
-def test_perfect_play_as_second_player_scores_five_sevenths(perfect):
-    evaluation = Evaluation(GAME, perfect, first=0, second=7, first_distant=0, second_distant=7)
+@pytest.mark.parametrize("protocol", few(["second", "second_distant"]))
+def test_perfect_play_as_second_player_scores_five_sevenths(perfect, protocol):
+    none = dict.fromkeys(("first", "second", "first_distant", "second_distant"), 0)
+    evaluation = Evaluation(GAME, perfect, **none | {protocol: 7})
     scores = evaluation.scores(perfect, np.random.default_rng(1))
-    assert list(scores) == ["second", "second_distant"]
-    for score in scores.values():
-        assert (score.wins, score.draws, score.losses) == (4, 2, 1)
-    assert scores["second"].success == pytest.approx(5 / 7)
+    assert list(scores) == [protocol]
+    assert (scores[protocol].wins, scores[protocol].draws, scores[protocol].losses) == (4, 2, 1)
+    assert scores[protocol].success == pytest.approx(5 / 7)
 
 
 def test_results_depend_on_the_stream_only(perfect):
@@ -88,7 +90,7 @@ def test_perfect_tictactoe_against_itself_is_drawn():
     assert play_matches(TTT, player, player, 50, True, np.random.default_rng(1)).draws == 50
 
 
-RATES = [(TTT, 5000, (0.585, 0.288, 0.127)), (GAME, 2500, (0.556, 0.441, 0.003))]
+RATES = [(TTT, 2000, (0.585, 0.288, 0.127)), (GAME, 500, (0.556, 0.441, 0.003))]
 
 
 @pytest.mark.parametrize(("game", "matches", "rates"), RATES, ids=["tictactoe", "connect4"])

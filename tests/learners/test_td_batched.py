@@ -16,7 +16,7 @@ from rlgames.interrupts import Interrupted, asked
 from rlgames.learners.td_batched import BatchedTD
 from rlgames.train import train
 from rlgames.training.assemble import assemble
-from tests.support import QUICK, last_checkpoint, result
+from tests.support import QUICK, few, last_checkpoint, result
 
 LOCKSTEP = ["engine=batched", "batch=4"]
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
@@ -50,7 +50,7 @@ def test_a_run(quick, device):
     assert network["embedding.weight"].device.type == "cpu"
 
 
-@pytest.mark.parametrize("words", [[], ["learner.lambda_=0.7", "batched.horizon=3"], ["optimizer=adam"]])
+@pytest.mark.parametrize("words", few([["learner.lambda_=0.7", "batched.horizon=3"], [], ["optimizer=adam"]]))
 def test_a_resumed_run_is_the_uninterrupted_one(quick, words):
     words = [*LOCKSTEP, "eval_every=20", *words]
     whole = quick(*words, "games=40", run_dir="whole")
@@ -80,6 +80,18 @@ def test_a_signal_is_heard_between_two_steps_and_changes_nothing(quick, monkeypa
     assert len(steps) == 20
     quick("resume=parts", run_dir=None)
     assert equal(content(whole), content(whole.with_name("parts")))
+
+
+def test_a_batch_that_ended_behind_the_total_is_there(quick, capsys):
+    """As if the run was killed after its last checkpoint."""
+    folder = quick(*LOCKSTEP, "batch=16", "games=21", "eval_every=21")
+    assert last_checkpoint(folder)["games"] > 21
+    (folder / "result.json").unlink()
+    quick("resume=run", run_dir=None)
+    assert "already there" in capsys.readouterr().out
+    assert result(folder)["status"] == "finished"
+    with pytest.raises(ValueError, match="games is 20, but the run to resume has played"):
+        quick("resume=run", "games=20", run_dir=None)
 
 
 def test_a_run_goes_on_with_another_engine_and_back(quick):
