@@ -192,7 +192,7 @@ class Uci:
 
 def told(error: BaseException) -> str:
     """``error`` in one line, with its type unless it was raised for people."""
-    text = " ".join(str(error).split())[:200]
+    text = " ".join(str(error).split())[:500]
     return text if isinstance(error, OSError | ValueError) else f"{type(error).__name__} {text}"
 
 
