@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from rlgames.episodes import Episodes
+from rlgames.interrupts import asked
 from rlgames.policy import TOLERANCE
 
 
@@ -71,7 +72,7 @@ class BatchedTD:
         return getattr(self.td, name)
 
     def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
-        """Play until at least ``games`` more games are finished; see ``TD.train``.
+        """Play until at least ``games`` more games are finished, or a signal asks for an end; see ``TD.train``.
 
         Schedules are read once, for game ``first_game``.
 
@@ -90,6 +91,8 @@ class BatchedTD:
             try:
                 for _ in range(max(1, steps)):
                     self.step(agent, float(curves["epsilon"][0]))
+                    if asked():
+                        return self.played()
                 episodes = self.played()
             except torch.OutOfMemoryError as error:
                 half = max(1, self.batch // 2)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rlgames.chess.self_play import SelfPlay
 from rlgames.episodes import Episodes
 from rlgames.learners.td_errors import CLIPS, Numbers, clipped, decaying_sums, differences
 from rlgames.schedules import Constant, Schedule
@@ -48,7 +49,7 @@ class TDLeaf:
 
     Args:
         game: chess.
-        self_play: plays the games; see ``rlgames.chess.self_play.SelfPlay``.
+        self_play: plays the games.
         method: ``td_leaf``; ``td_directed``: moves come from the search, but values and gradients are those of the
             positions themselves; ``root_strap``: the evaluation of each position moves towards its search value;
             ``tree_strap``: so do the evaluations of all quiet positions of the search tree (Veness et al. 2009).
@@ -73,7 +74,7 @@ class TDLeaf:
     def __init__(
         self,
         game: Any,
-        self_play: Any,
+        self_play: SelfPlay,
         method: str = "td_leaf",
         lambda_: float = 0.7,
         clip: str = "none",

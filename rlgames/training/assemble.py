@@ -57,6 +57,7 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
         ValueError: if a constructor refuses its values.
     """
     from rlgames.agents import Eager, Fused
+    from rlgames.optim.checks import positive
 
     if cfg.engine == "batched":
         return _assemble_batched(cfg, saved)
@@ -67,6 +68,8 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
     features = None if "features" in learner.brings else build(cfg, "features", game=game, **tuples)
     network = (build(cfg, "network", features=features) if features else learner.network).to(device)
     optimizer = build(cfg, "optimizer", params=network.parameters()) if features else None
+    if optimizer:
+        positive("lr", optimizer.defaults["lr"])  # torch's own have no limit
     if saved:
         set_state(saved, network, optimizer, learner)
     if hasattr(learner, "agent"):  # its own kind of agent
