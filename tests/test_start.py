@@ -93,6 +93,13 @@ def assert_equal(a, b):
             assert torch.equal(value, b[name]), name
 
 
+def test_a_chess_engine_needs_no_torch():
+    code = "import sys, rlgames.chess.thinker, rlgames.uci; print(*sys.modules)"
+    env = os.environ | {"PYTHONPATH": str(PROJECT)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert {"numba", "torch"} & set(done.stdout.split()) == {"numba"}
+
+
 def test_methods_that_torch_does_not_decorate_stay():
     def method():
         pass

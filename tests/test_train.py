@@ -179,7 +179,7 @@ def test_signals_are_handed_back(quick):
 @pytest.mark.parametrize("engine", ["eager", "fused"])
 def test_values_that_are_not_finite_stop_the_run(quick, engine):
     with pytest.raises(ValueError, match=r"infinite or NaN (in|by) game \d+.*no checkpoint") as stopped:
-        quick("network=identity", "optimizer.lr=1e38", "games=400", "eval_every=400", f"engine={engine}")
+        quick("network=identity", "optimizer.lr=1e6", "games=400", "eval_every=400", f"engine={engine}")
     assert "optimizer.lr" in str(stopped.value)
 
 
@@ -209,9 +209,9 @@ def test_a_full_disk_under_the_events_names_them(quick, tmp_path, monkeypatch, c
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("lr", ["1e30", "-"])
+@pytest.mark.parametrize("lr", ["1e6", "-"])
 def test_step_sizes_outside_the_bins_do_not_end_a_run(quick, monkeypatch, lr):
-    """Of 1e30, and not finite."""
+    """The largest that are allowed, and not finite ones."""
     if lr == "-":
         sizes = torch.tensor([0.1, float("nan"), float("inf")])
         monkeypatch.setattr(trainer.records, "step_sizes", lambda _: sizes)
@@ -415,8 +415,8 @@ def test_steps_that_symmetric_boards_multiply_end_a_run_that_says_what_to_lower(
 
 
 def test_a_step_size_out_of_all_proportion_is_noted(quick, capsys):
-    quick("optimizer=tcl", "optimizer.lr=1e9", "games=2", "eval_every=2")
-    assert "note: optimizer.lr is 1e+09" in capsys.readouterr().out
+    quick("optimizer=tcl", "optimizer.lr=1e4", "games=2", "eval_every=2")
+    assert "note: optimizer.lr is 10000" in capsys.readouterr().out
 
 
 def test_events_tell_how_many_weights_have_learned(quick):

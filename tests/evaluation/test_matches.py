@@ -30,6 +30,13 @@ class Opens:
         return self.opening if board.ply == 0 else self.player.move(board, rng)
 
 
+class Lowest:
+    """Takes the free cell with the lowest number."""
+
+    def move(self, board, rng):
+        return int(min(board.moves()))
+
+
 def test_perfect_play_wins_as_first_player(perfect):
     score = play_matches(GAME, perfect, perfect, 6, True, np.random.default_rng(1))
     assert (score.wins, score.draws, score.losses) == (6, 0, 0)
@@ -102,8 +109,15 @@ def test_random_play_by_seat(game, matches, rates, first):
 def test_score():
     score = Score(wins=6, draws=2, losses=2, plies=300, distinct=4)
     assert (score.matches, score.success, score.length) == (10, 0.7, 30.0)
-    assert score.interval == wilson(0.7, 10)
-    assert str(score).startswith("0.700 [0.397, 0.892], 6 won, 2 drawn, 2 lost, 30.0 plies")
+    assert score.interval == wilson(0.7, 4)
+    assert str(score).endswith(", 6 won, 2 drawn, 2 lost, 30.0 plies, 4 different")
+    assert str(score._replace(distinct=10)) == "0.700 [0.397, 0.892], 6 won, 2 drawn, 2 lost, 30.0 plies"
+
+
+@pytest.mark.parametrize("matches", [2, 50])
+def test_matches_that_repeat_themselves_narrow_no_interval(matches):
+    first, score = (play_matches(TTT, Lowest(), Lowest(), n, True, np.random.default_rng(0)) for n in (1, matches))
+    assert (score.matches, score.distinct, score.interval) == (matches, 1, first.interval)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from rlgames.optim import (
     Autostep,
     DivergenceError,
     IDBDnl,
+    ObGD,
     RpropMinus,
     StepSize,
     SwiftTD,
@@ -513,3 +514,18 @@ def test_swift_td_stays_finite_for_large_features(scale, lambda_):
         delta = float(torch.randn((), generator=generator)) - float(weight.grad @ weight.detach())
         optimizer.step(delta, traces=Traces(0.9 * lambda_, resetting=True) if lambda_ else None)
         assert torch.isfinite(weight).all()
+
+
+@pytest.mark.parametrize("rule", [RpropMinus, IDBDnl, TCL, ObGD], ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("lr", [0.0, -1.0, 1.1e6, 1e30, math.inf, math.nan, True, "0.1"])
+def test_step_sizes_have_a_range(rule, lr):
+    with pytest.raises(ValueError, match=r"optimizer.lr is .*; it must be a number above 0 and at most 1e\+06"):
+        rule([torch.nn.Parameter(torch.zeros(2))], lr=lr)
+    rule([torch.nn.Parameter(torch.zeros(2))], lr=1e6)
+
+
+def test_meta_step_sizes_have_a_range():
+    with pytest.raises(ValueError, match=r"optimizer.theta is 1e\+30; it must be a number of at least 0 and at most"):
+        IDBDnl([torch.nn.Parameter(torch.zeros(2))], theta=1e30)
+    with pytest.raises(ValueError, match=r"optimizer.lr_max is 1e\+30"):
+        RpropMinus([torch.nn.Parameter(torch.zeros(2))], lr_max=1e30)

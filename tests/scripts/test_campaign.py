@@ -16,7 +16,7 @@ import torch
 from hydra.errors import ConfigCompositionException
 from omegaconf import OmegaConf
 
-from rlgames.build import CONF, load
+from rlgames.build import CONF, FOR_GAMES, load
 from tests.support import PROJECT, few
 
 sys.path.insert(0, str(PROJECT / "scripts"))
@@ -34,7 +34,8 @@ def composed(program):
     for choice in ["", *choices]:
         with contextlib.suppress(ConfigCompositionException):  # chess in a program that has no network to choose
             cfg = OmegaConf.to_container(load(*filter(None, [choice]), config=program), throw_on_missing=False)
-            yield from (name for name, _ in words.leaves(cfg))
+            hidden = () if program == "train" else FOR_GAMES
+            yield from (name for name, _ in words.leaves(cfg) if name.partition(".")[0] not in hidden)
 
 
 all_lines = functools.cache(words.all_lines)
@@ -195,6 +196,9 @@ def test_differences_are_those_of_bits():
     assert runs.difference(one, same | {"n": [1, {}, 2]}) == ".n has 2 entries and 3"
     assert runs.difference(one, same | {"n": [2, {}]}) == ".n[0] is 1 and 2"
     assert runs.difference(one, same | {"more": 1}) == ".more is in one only"
+    sparse = {"trace": torch.tensor([0.0, 2.0]).to_sparse()}
+    assert runs.difference(sparse, {"trace": torch.tensor([0.0, 2.0]).to_sparse()}) == ""
+    assert runs.difference(sparse, {"trace": torch.tensor([0.0, 3.0]).to_sparse()}) == ".trace differs"
 
 
 # ---- a chess engine that is none
