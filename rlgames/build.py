@@ -244,25 +244,38 @@ def settle(cfg: DictConfig, words: Iterable[str] = ()) -> None:
     if not (isinstance(cfg.learner, DictConfig) and "_target_" in cfg.learner):
         raise ValueError(f"learner is {shown(cfg.learner)}; it must be the name of a file of conf/learner")
     known, learner = set(_parameters(cfg.learner, "learner")), target_of(cfg.learner._target_, "learner")
-    if not hasattr(learner, "brings"):
+    from rlgames.learners.learner import adopted  # not above: it brings torch
+
+    if not isinstance(learner, type):
         raise ValueError(f"learner._target_ is {cfg.learner._target_!r}, which is not a learner")
-    name, brings = learner.__name__, learner.brings
+    name, brings = learner.__name__, adopted(learner).brings
     for word in words:
         part = word.lstrip("+").partition("=")[0].partition(".")[0]
         if part in brings:
             raise ValueError(f"{word} has no effect here: {name} brings its own {part}; leave this word out")
     named = {key.lstrip("+"): value.strip("'\"") for key, _, value in (word.partition("=") for word in words)}
-    for key in (set(OmegaConf.load(CONF / "learner" / "td.yaml")) - known) & set(cfg.learner):
-        if key != "_target_" and f"learner.{key}" not in named:
-            with open_dict(cfg.learner):
-                del cfg.learner[key]
+    _drop(cfg, "learner", set(OmegaConf.load(CONF / "learner" / "td.yaml")) - known, named)
     if "network" in named and "network.output" not in named:  # a rule's yaml may have set another unit
-        cfg.network.output = OmegaConf.load(CONF / "network" / f"{named['network']}.yaml").output
+        own = OmegaConf.load(CONF / "network" / f"{named['network']}.yaml")
+        _drop(cfg, "network", {"output"} - set(own), named)
+        if "output" in own:
+            cfg.network.output = own.output
+    for part in ("game", "features", "network"):  # another class does not take all that the yaml of the first one gives
+        if f"{part}._target_" in named and cfg[part] is not None:
+            _drop(cfg, part, set(cfg[part]) - set(_parameters(cfg[part], part)), named)
     for part in ("features", "network", "optimizer"):
         if part in brings:
             cfg[part] = None
         elif cfg[part] is None:
             raise ValueError(f"{part} is null, but {name} needs one")
+
+
+def _drop(cfg: DictConfig, part: str, keys: Iterable[Any], named: Mapping[str, str]) -> None:
+    """Take ``keys`` out of ``part`` that no word ``named``."""
+    for key in set(keys) & set(cfg[part]):
+        if key != "_target_" and f"{part}.{key}" not in named:
+            with open_dict(cfg[part]):
+                del cfg[part][key]
 
 
 def torch_device(name: str) -> Any:

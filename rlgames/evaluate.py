@@ -74,5 +74,7 @@ def main(cfg: DictConfig) -> None:
     print(result["report"])
 
 
+cli.callable_module(__name__, evaluate)
+
 if __name__ == "__main__":
     cli.run(main, "evaluate")

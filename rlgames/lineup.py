@@ -156,10 +156,14 @@ def seats(
 
 def _engine(name: str, agent: Restored | None, nodes: int) -> Seat:
     from rlgames.chess.evaluation import start_values
+    from rlgames.chess.search_agent import SearchAgent
     from rlgames.chess.searcher import Searcher
 
     if agent is not None:
-        return Seat(name, agent.description, Searcher(agent.parts.agent.coefficients(), nodes, name=name))
+        player = agent.parts.agent
+        if not isinstance(player, SearchAgent):
+            raise ValueError(f"{name!r} has no coefficients for a search; players of chess learn by learner=td_leaf")
+        return Seat(name, agent.description, Searcher(player.coefficients(), nodes, name=name))
     if name != START:
         raise ValueError(f"{name!r} does not play chess; players of chess are {START}, run folders and checkpoints")
     return Seat(name, "material only", Searcher(start_values(), nodes, name=name))

@@ -95,7 +95,7 @@ class Opponent:
 
     def _values(self, board: Any) -> Any:
         if self.lookahead == 1:
-            return self.parts.learner.move_values(self.parts.agent, board)
+            return self.parts.agent.move_values(board)
         import numpy as np
 
         from rlgames.interrupts import flag
@@ -259,7 +259,9 @@ def check_board(game: Any, path: str) -> None:
     Raises:
         ValueError: naming the game.
     """
-    if not hasattr(game, "grid"):
+    from rlgames.games.game import Game
+
+    if not isinstance(game, Game):
         raise ValueError(f"{game.name} is played in a chess program, with python -m rlgames.uci checkpoint={path}")
 
 

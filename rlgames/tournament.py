@@ -121,7 +121,9 @@ def _boards(board: Any, plies: int) -> Meeting:
 
 
 def _think(players: list[Seat]) -> bool:
-    return all(hasattr(seat.player, "think") for seat in players)
+    from rlgames.chess.contest import Engine
+
+    return all(isinstance(seat.player, Engine) for seat in players)
 
 
 def _engines(plies: int) -> Meeting:

@@ -75,5 +75,7 @@ def main(cfg: DictConfig) -> float:
         raise cli.ReportedError from error  # Hydra continues with the other runs
 
 
+cli.callable_module(__name__, train)
+
 if __name__ == "__main__":
     cli.run(main, "train")

@@ -58,6 +58,8 @@ def words_for(group, name):
         return [*words[:1], "game=tictactoe", "games=2", "eval_every=2", "engine=eager"]
     if group == "game" or (group, name) == ("features", "ntuples"):
         return [*words, "engine=eager", *(["features.length=3"] if name != "tictactoe" else [])]
+    if name in ("planes", "mlp"):
+        return [*TICTACTOE, *SMALL, "features=planes", "network=mlp", "engine=eager"]
     if group == "experiment":
         return [*words, "engine=eager", "features.length=3", "lookahead=2"]
     if group == "opponent":

@@ -12,6 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from rlgames.build import load
 from rlgames.console.progress import ProgressBar
+from rlgames.evaluation.evaluation import Measure
 from rlgames.interrupts import SIGNALS, Interrupted
 from rlgames.train import train
 from rlgames.training import records, trainer
@@ -370,7 +371,11 @@ def test_training_twice_in_one_process(tmp_path, monkeypatch):
 )
 def test_games_to_a_level_are_smoothed(rates, games):
     table = [{"games": 10 * (k + 1), "success": rate} for k, rate in enumerate(rates)]
-    assert records.games_to(0.8, table, "success") == games
+    assert records.games_to(80, table, Measure("success", "success")) == games
+    lost = [{"games": row["games"], "lost": 1000 * (1 - row["success"])} for row in table]
+    fewer = Measure("lost", "lines lost", percent=False, more_is_better=False)
+    assert records.games_to(200.0001, lost, fewer) == games
+    assert fewer.shown({"lost": 7}) == "lines lost 7"
 
 
 def test_json_is_strict():

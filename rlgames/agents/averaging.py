@@ -3,12 +3,15 @@
 The idea is Polyak & Juditsky's (1992); torch calls it stochastic weight averaging.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from rlgames.agents.agent import Agent
 
 
 class Average:
@@ -23,8 +26,8 @@ class Average:
         ValueError: for an agent that keeps its weights elsewhere.
     """
 
-    def __init__(self, network: Any, agent: Any, decay: float | None = None) -> None:
-        if not hasattr(agent, "forget"):
+    def __init__(self, network: nn.Module, agent: Agent[Any], decay: float | None = None) -> None:
+        if not agent.afterstates:
             raise ValueError("average_from is for learner=td; leave it out here")
         self._network, self._agent = network, agent
         forgetting = None if decay is None else get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
@@ -53,7 +56,7 @@ class Average:
             self._set(last)
 
     @torch.no_grad()
-    def _set(self, weights: Any) -> None:
+    def _set(self, weights: Iterable[Tensor]) -> None:
         for param, value in zip(self._network.parameters(), weights, strict=True):
             param.copy_(value)
         self._agent.forget()

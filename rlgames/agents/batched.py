@@ -12,14 +12,20 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from rlgames.agents.eager import Eager, target
+from rlgames.agents.agent import Agent
+from rlgames.agents.eager import Eager
 from rlgames.agents.fused import Fused
 from rlgames.compiled import HAS_COMPILER
-from rlgames.networks.table import ValueNetwork
+from rlgames.games.game import PartBoard, TensorBoards
+from rlgames.networks.network import target
+from rlgames.networks.table import ValueNetwork, require_table
 from rlgames.optim.step_size import StepSize, Transition
+from rlgames.policy import afterstate_values
 
 COMBINE = ("mean", "sum")
 
@@ -41,41 +47,46 @@ class Look(NamedTuple):
     slope: Tensor
 
 
-class Batched:
+class Batched(Agent[PartBoard]):
     """Values boards and learns from them, a batch at a time.
 
     The network and the optimizer stay unchanged on the CPU; this agent learns on a compact copy of both on ``device``
     (without rows that no board can have), and ``store`` writes it back.
 
     Args:
-        network: the value network, on the CPU.
+        network: the value network, on the CPU; see ``rlgames.networks.table.table_of``.
         optimizer: one of this package's rules without shared numbers, or any of torch's, over the network's parameters.
         device: where to learn.
         combine: how the changes that several games make to a weight are combined, ``mean`` or ``sum``.
 
     Raises:
-        ValueError: for a rule that cannot learn from a batch, or an unknown ``combine``.
+        ValueError: for a rule that cannot learn from a batch, a network that computes in another way, or an unknown
+            ``combine``.
     """
 
+    network: ValueNetwork
+    optimizer: torch.optim.Optimizer
+
     def __init__(
-        self, network: ValueNetwork, optimizer: torch.optim.Optimizer, device: torch.device, combine: str = "mean"
+        self, network: nn.Module, optimizer: torch.optim.Optimizer, device: torch.device, combine: str = "mean"
     ) -> None:
         if combine not in COMBINE:
             raise ValueError(f"batched.combine is {combine!r}; allowed are {' and '.join(COMBINE)}")
-        if getattr(optimizer, "shared", ()):
-            name, numbers = type(optimizer).__name__, ", ".join(optimizer.shared)  # type: ignore[attr-defined]
+        if isinstance(optimizer, StepSize) and optimizer.shared:
+            name, numbers = type(optimizer).__name__, ", ".join(optimizer.shared)
             raise ValueError(
                 f"engine=batched cannot use {name}: its weights share one number ({numbers}), which every game would "
                 f"change at the same time; use engine=fused or another optimizer"
             )
-        if getattr(optimizer, "looks_ahead", False) or getattr(optimizer, "transient", ()):
+        if isinstance(optimizer, StepSize) and (optimizer.looks_ahead or optimizer.transient):
             raise ValueError(
                 f"engine=batched cannot use {type(optimizer).__name__}: it looks at the next position or keeps traces "
                 f"of its own; use engine=fused or another optimizer"
             )
-        self.network, self.device, self._mean = network, device, combine == "mean"
-        self.features = network.features.tensors(device)
-        self._original, self._rows = optimizer, torch.from_numpy(network.features.rows)
+        table, _ = require_table(network, "batched")
+        self.network, self.device, self._mean = table, device, combine == "mean"
+        self.features = table.features.tensors(device)
+        self.optimizer, self._rows = optimizer, torch.from_numpy(table.features.rows)
         self._player: Fused | Eager | None = None
         self.load()
 
@@ -83,18 +94,18 @@ class Batched:
         """Copy weights and state to the device."""
         (param,) = self.network.parameters()
         self._weights = nn.Parameter(self._compact(param.detach()))
-        self._optimizer = copy.copy(self._original)
-        self._optimizer.param_groups = [{**self._original.param_groups[0], "params": [self._weights]}]
-        state = {name: self._compact(value) for name, value in self._original.state[param].items()}
+        self._optimizer = copy.copy(self.optimizer)
+        self._optimizer.param_groups = [{**self.optimizer.param_groups[0], "params": [self._weights]}]
+        state = {name: self._compact(value) for name, value in self.optimizer.state[param].items()}
         self._optimizer.state = defaultdict(dict, {self._weights: state})
         self._hits = torch.zeros_like(self._weights.detach())
 
     def store(self) -> None:
         """Write weights, state and lr back to network and optimizer."""
         (param,) = self.network.parameters()
-        if isinstance(self._original, StepSize):
-            self._original.state_of(param, self._original.param_groups[0])  # the initial state, for untouched weights
-        state = self._original.state[param]
+        if isinstance(self.optimizer, StepSize):
+            self.optimizer.state_of(param, self.optimizer.param_groups[0])  # the initial state, for untouched weights
+        state = self.optimizer.state[param]
         for name, value in self._optimizer.state[self._weights].items():
             if _like(value, self._weights):
                 state[name] = state.get(name, torch.zeros_like(param.detach()))
@@ -102,7 +113,7 @@ class Batched:
             else:
                 state[name] = copy.deepcopy(value)
         param.detach()[self._rows, 0] = self._weights.detach().cpu()
-        self._original.param_groups[0]["lr"] = self._optimizer.param_groups[0]["lr"]
+        self.optimizer.param_groups[0]["lr"] = self._optimizer.param_groups[0]["lr"]
         self._player = None
 
     def forget(self) -> None:
@@ -112,9 +123,14 @@ class Batched:
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function(agent, *args)`` with an agent for single boards that has the weights stored last."""
         if self._player is None:
-            engine = Fused if HAS_COMPILER and isinstance(self._original, StepSize) else Eager
-            self._player = engine(self.network, self._original)
+            engine = Fused if HAS_COMPILER and isinstance(self.optimizer, StepSize) else Eager
+            self._player = engine(self.network, self.optimizer)
         return self._player.run(function, *args)
+
+    def move_values(self, board: PartBoard) -> npt.NDArray[np.float64]:
+        """See ``Agent``; by the weights stored last."""
+        values: npt.NDArray[np.float64] = self.run(afterstate_values, board)
+        return values
 
     def check_room(self, batch: int) -> None:
         """Refuse a ``batch`` that does not fit in the memory of the device.
@@ -139,12 +155,12 @@ class Batched:
 
     # ---- values
 
-    def sums(self, boards: Any, rows: Tensor, moves: Tensor, legal: Tensor) -> Tensor:
+    def sums(self, boards: TensorBoards, rows: Tensor, moves: Tensor, legal: Tensor) -> Tensor:
         """Sums of weights after each of ``moves``; see ``TensorNTuples.sums``."""
         sums: Tensor = self.features.sums(self._weights.detach(), boards, rows, moves, legal)
         return sums
 
-    def look(self, boards: Any, rows: Tensor | None = None) -> Look:
+    def look(self, boards: TensorBoards, rows: Tensor | None = None) -> Look:
         """See ``Look``; ``rows`` are relative to the tables of the player to move, if already known."""
         rows = self.features.rows(boards) if rows is None else rows
         rows = rows + self.features.begin_of(boards.player()).unsqueeze(1)
@@ -159,7 +175,7 @@ class Batched:
         """Values of the sums ``f``."""
         return self.network.unit(f)
 
-    def target(self, reward: Any) -> Any:
+    def target(self, reward: Tensor) -> Tensor:
         """``reward`` on the scale of the output unit."""
         return target(self.network.output, reward)
 

@@ -7,60 +7,72 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor, nn
 
-from rlgames.networks.table import ValueNetwork
+from rlgames.agents.agent import Agent, Floats
+from rlgames.features.features import Features
+from rlgames.games.game import PartBoard
+from rlgames.networks.network import target
+from rlgames.networks.table import ValueNetwork, split
 from rlgames.optim.step_size import DivergenceError, StepSize
-from rlgames.policy import best_move
+from rlgames.policy import afterstate_values, best_move
 from rlgames.traces import Traces
 
-Floats = npt.NDArray[np.floating[Any]]
 
-
-class Eager:
+class Eager(Agent[PartBoard]):
     """Learns with plain torch, on any device, with one of our step-size rules or any torch optimizer.
 
     Args:
-        network: the value network.
+        network: any module; see ``rlgames.networks.network.Network``.
         optimizer: over the network's parameters.
         traces: kind of eligibility traces, None for lambda 0.
         tactical: avoid moves that let the opponent win at once; see ``rlgames.policy.best_move``.
+        features: what the network reads; None: those of a ``ValueNetwork``.
 
     Raises:
-        ValueError: for traces with an optimizer that is not defined with them.
+        ValueError: for traces with an optimizer that is not defined with them, or if there are no features.
     """
+
+    optimizer: torch.optim.Optimizer
 
     def __init__(
         self,
-        network: ValueNetwork,
+        network: nn.Module,
         optimizer: torch.optim.Optimizer,
         traces: Traces | None = None,
         tactical: bool = False,
+        features: Features[Any] | None = None,
     ) -> None:
         check_traces(optimizer, traces)
         self.network, self.optimizer, self.traces, self.tactical = network, optimizer, traces, tactical
-        self.move_list, self.replies = (np.empty(network.features.n_moves, np.int64) for _ in range(2))
+        self.features, self._split = features_of(network, features), split(network)
+        self.move_list, self.replies = (np.empty(self.features.n_moves, np.int64) for _ in range(2))
+
+    def _sums(self, *boards: PartBoard) -> Tensor:
+        """Sums before the output unit of ``boards``; ``[len(boards)]``."""
+        weight = next(self.network.parameters())
+        return self._split.linear(self.features.encode(boards).to(weight.device))
 
     @torch.no_grad()
-    def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> Floats:
+    def sums(self, board: PartBoard, moves: npt.NDArray[np.int64]) -> Floats:
         """Sums of weights after each of ``moves``, none of which may end the game; ``[len(moves)]`` float64."""
-        after = self.network.indices(*(board.play(int(move)) for move in moves))
-        sums: Floats = self.network.linear(after).double().cpu().numpy()
+        sums: Floats = self._sums(*(board.play(int(move)) for move in moves)).double().cpu().numpy()
         return sums
 
-    def best(self, board: Any) -> tuple[int, float]:
+    def best(self, board: PartBoard) -> tuple[int, float]:
         """The best move, and the value it leads to."""
         return best_move(self, board)
 
     def unit(self, f: float) -> float:
         """Value of the sum ``f``."""
-        return self.network.unit(torch.tensor(f, dtype=torch.float64)).item()
+        return self._split.unit(torch.tensor(f, dtype=torch.float64)).item()
 
     def begin(self) -> None:
         """Start a game."""
         if isinstance(self.optimizer, StepSize):
             self.optimizer.end_traces()
 
-    def learn(self, board: Any, target: float, after: Any = None, gamma: float = 0.0) -> float:
+    def learn(self, board: PartBoard, target: float, after: PartBoard | None = None, gamma: float = 0.0) -> float:
         """Move the value of ``board`` towards ``target``; return the TD error before the step.
 
         Args:
@@ -69,56 +81,71 @@ class Eager:
             after: the next board, for rules that look ahead.
             gamma: how much of its value is in ``target``; 0 if the game is over.
         """
-        f = self.network.linear(self.network.indices(board))
-        v = self.network.unit(f)
+        f = self._sums(board)
+        v = self._split.unit(f)
         delta = target - v.item()
         if not math.isfinite(delta):
             return delta  # the learner's sum of errors shows it and stops the run
         self.optimizer.zero_grad()
         if isinstance(self.optimizer, StepSize):
             f.sum().backward()  # type: ignore[no-untyped-call]
-            ahead = self._gradients(after, gamma) if self.optimizer.looks_ahead and gamma else ()
+            ahead = self._gradients(after, gamma) if self.optimizer.looks_ahead and after and gamma else ()
             try:
-                self.optimizer.step(delta, slope(self.network.output, v.item()), traces=self.traces, next_grads=ahead)
+                self.optimizer.step(delta, self._split.slope(v.item()), traces=self.traces, next_grads=ahead)
             except DivergenceError:
                 return math.nan
         else:
             (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, with the target fixed
-            self.optimizer.step()
+            self._step()
         return delta
 
-    def _gradients(self, board: Any, factor: float) -> tuple[torch.Tensor, ...]:
+    def _step(self) -> None:
+        try:
+            self.optimizer.step()
+        except RuntimeError as error:  # such as Adam and sparse gradients
+            raise ValueError(f"optimizer: {type(self.optimizer).__name__} cannot make its step: {error}") from error
+
+    def _gradients(self, board: PartBoard, factor: float) -> tuple[torch.Tensor, ...]:
         """Gradients of ``factor`` times the sum of weights of ``board``."""
-        f = factor * self.network.linear(self.network.indices(board)).sum()
+        f = factor * self._sums(board).sum()
         return torch.autograd.grad(f, list(self.network.parameters()))
 
-    def explored(self, board: Any) -> None:
+    def explored(self, board: PartBoard) -> None:
         """Note an exploratory move in ``board``."""
         if self.traces is None or not isinstance(self.optimizer, StepSize):
             return
         if self.traces.resetting:
             self.optimizer.end_traces()
             return
-        f = self.network.linear(self.network.indices(board))
+        f = self._sums(board)
         self.optimizer.zero_grad()
         f.sum().backward()  # type: ignore[no-untyped-call]
-        self.optimizer.add_traces(self.traces, slope(self.network.output, self.network.unit(f).item()))
+        self.optimizer.add_traces(self.traces, self._split.slope(self._split.unit(f).item()))
 
     def target(self, reward: float) -> float:
         """``reward`` on the scale of the output unit."""
-        return target(self.network.output, reward)
+        return target(self._split.output, reward)
 
-    def set_lr(self, lr: float) -> None:
-        """Set the global step size."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = float(lr)
-
-    def forget(self) -> None:
-        """Note that others changed the tensors: nothing to do, as this agent keeps no copy."""
+    def move_values(self, board: PartBoard) -> npt.NDArray[np.float64]:
+        """See ``Agent``."""
+        return afterstate_values(self, board)
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function(agent, *args)``."""
         return function(self, *args)
+
+
+def features_of(network: nn.Module, features: Features[Any] | None) -> Features[Any]:
+    """``features``, or else those of the network.
+
+    Raises:
+        ValueError: if there are none.
+    """
+    if features is not None:
+        return features
+    if isinstance(network, ValueNetwork):
+        return network.features
+    raise ValueError(f"features is None, and {type(network).__name__} names none; give the features that it reads")
 
 
 def check_traces(optimizer: torch.optim.Optimizer, traces: Traces | None) -> None:
@@ -133,13 +160,3 @@ def check_traces(optimizer: torch.optim.Optimizer, traces: Traces | None) -> Non
         name = type(optimizer).__name__
         raise ValueError(f"learner.lambda_ above 0 needs eligibility traces, with which {name} is not defined")
     optimizer.check_traces(traces)
-
-
-def slope(output: str, v: float) -> float:
-    """Derivative of the output unit where its value is ``v``."""
-    return 1.0 if output == "identity" else 1.0 - v * v if output == "tanh" else v * (1.0 - v)
-
-
-def target(output: str, reward: float) -> float:
-    """A reward from -1 to +1 as a target of the output unit; sigmoid units predict from 0 to 1."""
-    return (reward + 1) / 2 if output == "sigmoid" else reward

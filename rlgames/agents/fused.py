@@ -7,14 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from rlgames.agents.eager import Floats, check_traces
+from rlgames.agents.agent import Agent, Floats
+from rlgames.agents.eager import check_traces
 from rlgames.compiled import compilable, compile_function, require_compiler, value, with_lr
-from rlgames.networks.table import OUTPUTS, ValueNetwork
+from rlgames.features.features import CompiledFeatures, Features
+from rlgames.games.game import PartBoard
+from rlgames.networks.table import OUTPUTS, ValueNetwork, require_table
 from rlgames.optim.lanes import update
 from rlgames.optim.step_size import StepSize
-from rlgames.policy import best_move
+from rlgames.policy import afterstate_values, best_move
 from rlgames.traces import Traces, memory
 
 
@@ -42,7 +45,7 @@ class Compiled(NamedTuple):
         tactical: see ``Fused``.
     """
 
-    features: Any
+    features: CompiledFeatures
     p: Any
     output: int
     cross_entropy: bool
@@ -59,7 +62,7 @@ class Compiled(NamedTuple):
     lr: npt.NDArray[np.float64]
     tactical: bool
 
-    def sums(self, board: Any, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def sums(self, board: PartBoard, moves: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Sums of weights after each of ``moves``, none of which may end the game.
 
         Seven boards at a time: a single chain of additions would stall on itself, and boards that differ in one move
@@ -89,7 +92,7 @@ class Compiled(NamedTuple):
             sums[k], sums[k1], sums[k2], sums[k3], sums[k4], sums[k5], sums[k6] = s0, s1, s2, s3, s4, s5, s6
         return sums
 
-    def best(self, board: Any) -> tuple[int, float]:
+    def best(self, board: PartBoard) -> tuple[int, float]:
         """The best move, and the value it leads to."""
         return best_move(self, board)
 
@@ -101,7 +104,7 @@ class Compiled(NamedTuple):
         """Start a game."""
         self.memory.clear()
 
-    def learn(self, board: Any, target: float, after: Any = None, gamma: float = 0.0) -> float:
+    def learn(self, board: PartBoard, target: float, after: PartBoard | None = None, gamma: float = 0.0) -> float:
         """Move the value of ``board`` towards ``target``; return the TD error before the step. See ``Eager``."""
         v, slope = self.look(board)
         delta = target - v
@@ -117,7 +120,7 @@ class Compiled(NamedTuple):
             self.p.scatter(lanes, j, self.state, np.uint32(rows[j]))
         return delta  # type: ignore[no-any-return]
 
-    def explored(self, board: Any) -> None:
+    def explored(self, board: PartBoard) -> None:
         """Note an exploratory move in ``board``."""
         if self.memory.resetting:
             self.memory.clear()
@@ -129,7 +132,7 @@ class Compiled(NamedTuple):
         """The factor of x in traces: the slope, or 1 for cross-entropy rules."""
         return self.x.dtype.type(1) if self.cross_entropy else slope
 
-    def look(self, board: Any) -> tuple[Any, Any]:
+    def look(self, board: PartBoard) -> tuple[Any, Any]:
         """Value of ``board`` and slope of the output unit there; leaves its rows and x in ``indices`` and ``x``."""
         rows, w = self.indices, self.weights
         self.features.active(board, rows)
@@ -176,7 +179,9 @@ def multiplicity(indices: npt.NDArray[np.int32], images: int, x: Floats) -> None
 
 
 @compilable
-def look_ahead(rows: npt.NDArray[np.int32] | None, agent: Any, after: Any, gamma: float, n: int) -> int:
+def look_ahead(
+    rows: npt.NDArray[np.int32] | None, agent: Compiled, after: PartBoard | None, gamma: float, n: int
+) -> int:
     """Add the rows of the board ``after`` to the ``n`` lanes, unless ``rows`` is None; return the number of lanes."""
     if rows is None:
         return n
@@ -189,39 +194,44 @@ def look_ahead(rows: npt.NDArray[np.int32] | None, agent: Any, after: Any, gamma
     return agent.memory.foresee(rows, agent.x.dtype.type(gamma))  # type: ignore[no-any-return]
 
 
-class Fused:
+class Fused(Agent[PartBoard]):
     """Learns in compiled code on the CPU. The weights and the optimizer's state stay torch tensors.
 
     Compiled code works on a compact copy: ``load`` makes it, ``store`` writes it back. In between, the tensors are out
     of date. ``run`` loads if needed, but does not store.
 
     Args:
-        network: the value network, on the CPU.
+        network: the value network, on the CPU; see ``rlgames.networks.table.table_of``.
         optimizer: one of this package's rules, over the network's parameters.
         traces: kind of eligibility traces, None for lambda 0.
         tactical: avoid moves that let the opponent win at once; see ``rlgames.policy.best_move``.
+        features: not used: they are the network's; accepted because all agents are built alike.
 
     Raises:
-        ValueError: without numba, for an optimizer without a compiled form, or a network on another device.
+        ValueError: without numba, for an optimizer without a compiled form, a network that computes in another way, or
+            one on another device.
     """
+
+    network: ValueNetwork
+    optimizer: StepSize
 
     def __init__(
         self,
-        network: ValueNetwork,
+        network: nn.Module,
         optimizer: torch.optim.Optimizer,
         traces: Traces | None = None,
         tactical: bool = False,
+        features: Features[Any] | None = None,
     ) -> None:
         require_compiler("engine=fused", "engine=eager")
         if not isinstance(optimizer, StepSize):
             raise ValueError(f"engine=fused has no compiled form of {type(optimizer).__name__}; use engine=eager")
         check_traces(optimizer, traces)
-        if network.embedding.weight.device.type != "cpu":
-            raise ValueError(
-                f"engine=fused runs on device=cpu, not {network.embedding.weight.device}; use engine=eager"
-            )
-        self.network, self.optimizer, self.traces, self.tactical = network, optimizer, traces, tactical
-        self._rows = torch.from_numpy(network.features.rows)
+        table, self._features = require_table(network, "fused")
+        if table.embedding.weight.device.type != "cpu":
+            raise ValueError(f"engine=fused runs on device=cpu, not {table.embedding.weight.device}; use engine=eager")
+        self.network, self.optimizer, self.traces, self.tactical = table, optimizer, traces, tactical
+        self._rows = torch.from_numpy(table.features.rows)
         self._compiled: Compiled | None = None
 
     def load(self) -> Compiled:
@@ -239,7 +249,7 @@ class Fused:
         params = self.optimizer.Params32 if weights.dtype == np.float32 else self.optimizer.Params
         hyper = [v.numpy() if isinstance(v, Tensor) else v for v in floats]  # shared numbers keep their memory
         self._compiled = Compiled(
-            features=features.compact,
+            features=self._features,
             p=params(*hyper),
             output=OUTPUTS.index(self.network.output),
             cross_entropy=self.optimizer.cross_entropy,
@@ -259,8 +269,9 @@ class Fused:
         return self._compiled
 
     def store(self) -> None:
-        """Write weights, state and lr back to torch."""
-        assert self._compiled is not None, "load first"
+        """Write weights, state and lr back to torch, if there is a compact copy."""
+        if self._compiled is None:
+            return
         param, group = self._param()
         param.detach()[self._rows, 0] = torch.from_numpy(self._compiled.weights)
         for field, tensor in enumerate(self.optimizer.state_of(param, group)):
@@ -276,9 +287,14 @@ class Fused:
         """Call the compiled ``function(agent, *args)``."""
         return compile_function(function)(self._compiled or self.load(), *args)
 
+    def move_values(self, board: PartBoard) -> npt.NDArray[np.float64]:
+        """See ``Agent``."""
+        values: npt.NDArray[np.float64] = self.run(afterstate_values, board)
+        return values
+
     def _looks_ahead(self) -> bool:
         """Whether the next board matters; with a table per player, only if its weights learn too or have traces."""
-        shared = self.network.features.compact.begin_of(1) == self.network.features.compact.begin_of(-1)
+        shared = self._features.begin_of(1) == self._features.begin_of(-1)
         wanted: StepSize = self.optimizer
         return wanted.looks_ahead and (wanted.learns_ahead or shared or self.traces is not None)
 

@@ -33,6 +33,7 @@ from rlgames.chess.moves import (
 from rlgames.chess.text import diagram, parse_fen, picture, square_name, write_fen
 from rlgames.compiled import compilable, compile_function, require_compiler, value
 from rlgames.games.drawing import Picture
+from rlgames.games.game import Rules
 
 __all__ = [
     "MOST_MOVES",
@@ -246,7 +247,7 @@ def complete(b: Board) -> Board:
 START = Board.from_fen("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")
 
 
-class Chess:
+class Chess(Rules[Board]):
     """The rules of chess for people and programs.
 
     Raises:

@@ -1,7 +1,8 @@
 """A game of chess between two engines: its course, its end and the reason, and what each engine thought."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -69,16 +70,20 @@ class Course:
         return None
 
 
-class Engine(Protocol):
-    """Anything that chooses moves."""
+class Engine(ABC):
+    """Anything that chooses moves.
 
-    @property
-    def name(self) -> str:
-        """The name for people."""
+    Attributes:
+        name: the name for people.
+    """
 
+    name: str
+
+    @abstractmethod
     def new_game(self) -> None:
         """A new game begins."""
 
+    @abstractmethod
     def think(self, course: Course) -> Result:
         """The move in the present position of ``course``, and its basis.
 

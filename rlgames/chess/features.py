@@ -1,17 +1,23 @@
 """The terms of the chess evaluation as features of a linear network, and its coefficients as people see them."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
+from rlgames.chess.board import Board
 from rlgames.chess.evaluation import NAMES, SIZE, evaluate, features, start_values
+from rlgames.chess.moves import MOST_MOVES
 from rlgames.chess.terms import MATERIAL, PAWN_SQUARE, PIECE_SQUARE, STAGES, WORDS
+from rlgames.features.features import Terms
+from rlgames.games.game import Rules
 
 Floats = npt.NDArray[np.float32]
 
 
-class ChessTerms:
+class ChessTerms(Terms[Board]):
     """The named terms of ``rlgames.chess.terms``.
 
     Args:
@@ -27,16 +33,26 @@ class ChessTerms:
 
     size = SIZE
     names = NAMES
+    n_moves = MOST_MOVES
+    shape = (SIZE,)
 
-    def __init__(self, game: Any) -> None:
+    def __init__(self, game: Rules[Board]) -> None:
         if game.name != "chess":
             raise ValueError(f"features=chess do not fit {game.name}")
 
-    def features(self, board: Any) -> tuple[npt.NDArray[np.int32], Floats]:
+    def active(self, board: Board) -> tuple[npt.NDArray[np.int32], Floats]:
         """Indices, ascending, and counts of the coefficients that apply on ``board``, from White's view."""
         return features(board)
 
-    def evaluate(self, coefficients: Floats, board: Any) -> float:
+    def encode(self, boards: Sequence[Board]) -> Tensor:
+        """Counts of all terms of ``boards``, from White's view; ``[len(boards), size]`` float32."""
+        counts = torch.zeros(len(boards), SIZE)
+        for row, board in zip(counts, boards, strict=True):
+            indices, numbers = self.active(board)
+            row[torch.from_numpy(indices).long()] = torch.from_numpy(numbers)
+        return counts
+
+    def evaluate(self, coefficients: Floats, board: Board) -> float:
         """J of ``board`` in pawns from White's view."""
         return evaluate(coefficients, board)
 

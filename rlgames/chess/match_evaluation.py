@@ -5,17 +5,20 @@ from typing import Any
 
 import numpy as np
 
-from rlgames.chess.contest import Adjudication, Record
+from rlgames.chess.contest import Adjudication, Engine, Record
 from rlgames.chess.openings import Openings
 from rlgames.chess.pairs import play_pair
 from rlgames.chess.pgn import pgn
+from rlgames.chess.search_agent import SearchAgent
 from rlgames.chess.searcher import Searcher
 from rlgames.evaluation.elo import Pairs, elo, in_words
+from rlgames.evaluation.evaluation import Evaluation, Measure
+from rlgames.players import GreedyPlayer
 
 COLUMNS = ("success", "low", "high", "elo", "elo_low", "elo_high", "wins", "draws", "losses", "length")
 
 
-class MatchEvaluation:
+class MatchEvaluation(Evaluation):
     """A match over random openings, each played with both colours.
 
     Args:
@@ -25,15 +28,15 @@ class MatchEvaluation:
         games: an even number.
         nodes, depth: limits of the agent per move; 0: none.
 
-    Attributes:
-        protocols: the only measurement.
-        levels: success percentages; a run notes when it reached each.
-
     Raises:
         ValueError: for a number out of range, or an opponent that does not play chess.
     """
 
-    protocols = ("match",)
+    measures = (
+        Measure("success_match", "success", low="low_match", high="high_match"),
+        Measure("elo_match", "Elo", percent=False, low="elo_low_match", high="elo_high_match"),
+    )
+    columns = tuple(f"{column}_match" for column in COLUMNS)
     levels = (60, 75)
 
     def __init__(
@@ -50,20 +53,21 @@ class MatchEvaluation:
             raise ValueError(f"evaluation.games is {games}; it must be an even number of at least 2")
         if nodes < 0 or depth < 0 or not nodes + depth:
             raise ValueError(f"evaluation.nodes is {nodes}, depth is {depth}; one must be above 0, none below")
-        if not hasattr(opponent, "think"):
+        if not isinstance(opponent, Engine):
             name = type(opponent).__name__
             raise ValueError(f"opponent is {name}, which does not play chess; name opponent=untrained or opponent=uci")
         self.opponent, self.openings, self.adjudication = opponent, openings, adjudication
         self.pairs, self.nodes, self.depth = games // 2, nodes, depth
-        self.columns = tuple(f"{column}_match" for column in COLUMNS)
         self._last: Record | None = None
 
-    def scores(self, agent: Any, rng: np.random.Generator) -> dict[str, Any]:
+    def scores(self, agent: GreedyPlayer, rng: np.random.Generator) -> dict[str, Any]:
         """Play the match of ``agent``, a ``GreedyPlayer`` of a ``SearchAgent``.
 
         Raises:
             ValueError: if no pair of games was completed.
         """
+        if not isinstance(agent.agent, SearchAgent):
+            raise ValueError("evaluation=match is for agents that search, of learner=td_leaf; name another evaluation")
         engine = Searcher(agent.agent.coefficients(), self.nodes, self.depth, name="agent")
         played = [
             play_pair(engine, self.opponent, self.openings, self.adjudication, engine.score, rng)
@@ -77,10 +81,6 @@ class MatchEvaluation:
         self._last = records[0]
         plies = float(np.mean([len(record.course.moves) for record in records]))
         return {"pairs": Pairs.of(points.values()), "results": results, "length": plies}
-
-    def records(self, agent: Any, rng: np.random.Generator) -> dict[str, float]:
-        """Play the match; the figures as one flat row, see ``columns``."""
-        return self.flat(self.scores(agent, rng))
 
     def flat(self, scores: dict[str, Any]) -> dict[str, float]:
         """What ``scores`` returned as one row; a clean sweep has an infinite Elo."""
@@ -103,6 +103,6 @@ class MatchEvaluation:
         counts = f"{results.count(1)} won, {results.count(0)} drawn, {results.count(-1)} lost"
         return f"against {self.opponent.name}: {scores['pairs']}; {counts}, {scores['length']:.0f} plies"
 
-    def sample(self, agent: Any, rng: np.random.Generator) -> str:
+    def sample(self, agent: GreedyPlayer, rng: np.random.Generator) -> str:
         """The first game of the last match as PGN."""
         return pgn(self._last, {"White": "agent", "Black": self.opponent.name}) if self._last else "no game yet"

@@ -1,15 +1,15 @@
 """Our own chess engine as a player: compiled search with learned coefficients."""
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from rlgames.chess.board import Board, Chess
+from rlgames.chess.contest import Course, Engine
 from rlgames.chess.evaluation import start_values
 from rlgames.chess.search import Limits, Result, Search
 
 
-class Searcher:
+class Searcher(Engine):
     """Spends the same nodes, depth or time on every move.
 
     Args:
@@ -46,11 +46,11 @@ class Searcher:
         """Clear the memory, so that a game does not depend on earlier ones."""
         self.search.clear()
 
-    def think(self, course: Any) -> Result:
+    def think(self, course: Course) -> Result:
         """The move in the present position of ``course``, and its basis."""
         return self.search.run(course.board, course.keys, self.limits)
 
-    def score(self, board: Any) -> float:
+    def score(self, board: Board) -> float:
         """The evaluation of ``board`` after captures are played out, in pawns, for the side to move."""
         return self.search.run(board, (), Limits(depth=1)).score
 
@@ -66,5 +66,5 @@ class Untrained(Searcher):
         ValueError: without any limit.
     """
 
-    def __init__(self, game: Any, nodes: int = 2000, depth: int = 0) -> None:
+    def __init__(self, game: Chess, nodes: int = 2000, depth: int = 0) -> None:
         super().__init__(start_values(), nodes, depth, name="untrained")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import nn
 
 from rlgames.chess.contest import Adjudication, Engine, Record, play
 from rlgames.chess.evaluation import start_values
@@ -113,14 +114,12 @@ class SelfPlay:
         self._table: Table | None = None
         self._pool: ProcessPoolExecutor | None = None
 
-    def agent(self, network: Any, optimizer: Any, fixed: int) -> SearchAgent:
+    def agent(self, network: nn.Module, optimizer: torch.optim.Optimizer, fixed: int) -> SearchAgent:
         """The agent that plays and learns with ``network``, whose coefficient ``fixed`` does not learn (-1: all do).
 
         Raises:
             ValueError: if it is not a linear evaluation.
         """
-        if not hasattr(network, "slope"):
-            raise ValueError("learner=td_leaf learns the coefficients of a linear evaluation: network=linear")
         return SearchAgent(network, optimizer, self.player, fixed)
 
     def player(self, coefficients: Weights) -> Searcher:

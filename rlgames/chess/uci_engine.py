@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self
 
+from rlgames.chess.contest import Course, Engine
 from rlgames.chess.search import Result
 from rlgames.interrupts import answer as when_answered
 
@@ -27,7 +28,7 @@ def command_of(player: str) -> str | None:
     return player if file.is_file() and os.access(file, os.X_OK) and file.suffix != ".pt" else None
 
 
-class UciEngine:
+class UciEngine(Engine):
     """Another program's engine as an opponent.
 
     Args:
@@ -96,7 +97,7 @@ class UciEngine:
             self.close()
             self._engine, self._died = self._open(), False
 
-    def think(self, course: Any) -> Result:
+    def think(self, course: Course) -> Result:
         """The move in the present position of ``course``, its score (0 if not given), and the line it expects.
 
         Raises:

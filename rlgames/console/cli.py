@@ -11,6 +11,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 from hydra.core.hydra_config import HydraConfig
@@ -60,6 +61,11 @@ def run(main: Callable[[], Any], config: str, stopped: str = "stopped") -> NoRet
             except OSError:  # nobody reads: Python must not complain at exit
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
         sys.exit(status)
+
+
+def callable_module(name: str, function: Callable[..., Any]) -> None:
+    """Let module ``name`` be called as ``function``, by which Python knows it: ``rlgames.train(cfg)``."""
+    sys.modules[name].__class__ = type("Program", (ModuleType,), {"__call__": staticmethod(function)})
 
 
 def show(text: str) -> None:

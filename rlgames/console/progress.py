@@ -28,19 +28,18 @@ class ProgressBar:
             with suppress(OSError):  # the terminal was closed
                 self._bar.stop()
 
-    def update(self, games: int, seconds: float, success: float | None, exploration: str) -> None:
+    def update(self, games: int, seconds: float, strength: str, exploration: str) -> None:
         """Show how far the run is.
 
         Args:
             games: total games played.
             seconds: time for this process's games, without evaluations.
-            success: the last success rate, None before the first evaluation.
+            strength: how good the agent was last, such as "success 80.0 %".
             exploration: how much the learner explores, such as "epsilon 0.1".
         """
         speed = (games - self._games) / seconds if seconds > 0 else 0.0
         left = _duration((self._total - games) / speed) if speed > 0 else "-"
-        rate = "-" if success is None else f"{100 * success:.1f} %"
-        text = f"{games:,}/{self._total:,} games, {speed:,.0f}/s, {left} left, success {rate}, {exploration}"
+        text = f"{games:,}/{self._total:,} games, {speed:,.0f}/s, {left} left, {strength}, {exploration}"
         if self._bar:
             self._bar.update(self._task, completed=games, description=text)
         elif time.monotonic() - self._line_at >= LINE_EVERY:

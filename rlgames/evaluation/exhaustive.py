@@ -1,11 +1,14 @@
 """A proof instead of a sample: every line of play against a greedy agent, for small games."""
 
 import functools
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlgames.evaluation.evaluation import Evaluation, Measure
 from rlgames.evaluation.matches import sample_game
+from rlgames.games.game import Board, Game
 from rlgames.interrupts import ask
 from rlgames.players import GreedyPlayer, Player
 
@@ -66,7 +69,7 @@ class Proof(NamedTuple):
         return text if self.losing_line is None else f"{text}; a losing line: {self.losing_line}"
 
 
-class Exhaustive:
+class Exhaustive(Evaluation):
     """Pits the greedy agent against every line of play, as first and as second player.
 
     Args:
@@ -75,17 +78,19 @@ class Exhaustive:
 
     Attributes:
         boards: all reachable positions that are not over.
-        protocols: names of the results; the first is the headline.
-        levels: percentages of ``success``; a run records when it reaches each.
 
     Raises:
         ValueError: for a larger game.
     """
 
-    protocols = ("both", "first", "second")
+    measures = (
+        *(Measure(f"success_{side}", "lines not lost") for side in ("both", "first", "second")),
+        *(Measure(f"losses_{side}", "lines lost", percent=False, more_is_better=False) for side in ("first", "second")),
+        Measure("optimal", "best moves"),
+    )
     levels = (100,)
 
-    def __init__(self, game: Any, opponent: Player | None = None) -> None:
+    def __init__(self, game: Game[Any], opponent: Player | None = None) -> None:
         if game.n_cells > MAX_CELLS:
             raise ValueError(f"evaluation=exhaustive walks every line of play, and {game.name} has too many")
         self.game, self.opponent = game, opponent
@@ -113,10 +118,6 @@ class Exhaustive:
             "optimal": best / len(self.boards),
         }
 
-    def records(self, agent: GreedyPlayer, rng: np.random.Generator) -> dict[str, float]:
-        """The figures as one flat row, such as ``losses_first`` and ``optimal``."""
-        return self.flat(self.scores(agent, rng))
-
     def flat(self, scores: dict[str, Any]) -> dict[str, float]:
         """What ``scores`` returned, as one row."""
         proofs = {side: scores[side] for side in ("first", "second")}
@@ -129,7 +130,7 @@ class Exhaustive:
             row |= {f"{name}_{side}": figure for name, figure in figures.items()}
         return row
 
-    def headline(self, row: dict[str, Any]) -> str:
+    def headline(self, row: Mapping[str, Any]) -> str:
         """The main figures of ``row``, as text."""
         if "losses_both" not in row:
             return "not measured"
@@ -151,11 +152,11 @@ class Exhaustive:
             ]
         )
 
-    def _prove(self, choice: dict[Any, int], side: int) -> Proof:
+    def _prove(self, choice: dict[Board, int], side: int) -> Proof:
         """Follow all lines of play against an agent that plays ``choice`` as ``side``."""
 
         @functools.cache
-        def tree(board: Any) -> Tree:
+        def tree(board: Board) -> Tree:
             if board.over():
                 return ENDS[side * board.winner()]
             if board.player() == side:
@@ -176,7 +177,7 @@ class Exhaustive:
         """The highest win rate against a random opponent among players who never risk a loss."""
 
         @functools.cache
-        def rate(board: Any) -> float:
+        def rate(board: Board) -> float:
             if board.over():
                 return float(board.winner() == side)
             after = [board.play(int(move)) for move in board.moves()]
@@ -194,9 +195,9 @@ def _any_of(trees: list[Tree]) -> Tree:
     return Tree(sum(wins), sum(draws), sum(losses), sum(win_rates) / len(trees), sum(draw_rates) / len(trees))
 
 
-def _lines(start: Any) -> dict[Any, tuple[int, ...]]:
+def _lines(start: Board) -> dict[Board, tuple[int, ...]]:
     """Every board reachable from ``start`` that is not over, with a line of play that leads there."""
-    lines: dict[Any, tuple[int, ...]] = {start: ()}
+    lines: dict[Board, tuple[int, ...]] = {start: ()}
     for board in (boards := [start]):  # it grows as the loop runs
         for move in map(int, board.moves()):
             after = board.play(move)
@@ -206,11 +207,11 @@ def _lines(start: Any) -> dict[Any, tuple[int, ...]]:
     return lines
 
 
-def _values() -> Any:
+def _values() -> Callable[[Board], int]:
     """A function that returns the value of a board for the player to move: +1 wins, 0 draws, -1 loses."""
 
     @functools.cache
-    def value(board: Any) -> int:
+    def value(board: Board) -> int:
         if board.over():
             return int(board.winner() * board.player())
         return max(-value(board.play(int(move))) for move in board.moves())

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rlgames.evaluation import evaluation
+from rlgames.evaluation.evaluation import Measure
 from rlgames.interrupts import ask
 from rlgames.players import Perfect, Player
 
@@ -117,7 +119,7 @@ PROTOCOLS = ("first", "second", "first_distant", "second_distant")
 COLUMNS = ("success", "low", "high", "wins", "draws", "losses", "length", "distinct")
 
 
-class Evaluation:
+class Evaluation(evaluation.Evaluation):
     """The protocols by which an agent is measured. The agent always plays greedily.
 
     ``first`` is the published protocol of Connect-4: the agent moves first in 200 matches against a perfect player with
@@ -134,8 +136,6 @@ class Evaluation:
 
     Attributes:
         protocols: names of the protocols played.
-        columns: keys of what ``records`` returns.
-        levels: percentages of success; a run records when it reaches each.
 
     Raises:
         ValueError: for a negative number of matches, or none at all.
@@ -163,6 +163,9 @@ class Evaluation:
         self._matches = {name: n for name, n in matches.items() if n and (distant or "distant" not in name)}
         self.protocols = tuple(self._matches)
         self.columns = tuple(f"{column}_{name}" for name in self.protocols for column in COLUMNS)
+        self.measures = tuple(
+            Measure(f"success_{name}", "success", low=f"low_{name}", high=f"high_{name}") for name in self.protocols
+        )
 
     def scores(self, agent: Player, rng: np.random.Generator) -> dict[str, Score]:
         """Play all protocols; return the scores by name.
@@ -172,10 +175,6 @@ class Evaluation:
             rng: source of all randomness; not the one of training.
         """
         return {name: self._score(name, agent, rng) for name in self.protocols}
-
-    def records(self, agent: Player, rng: np.random.Generator) -> dict[str, float]:
-        """Play all protocols; return the figures as one row, such as ``success_first`` and ``low_second_distant``."""
-        return self.flat(self.scores(agent, rng))
 
     def flat(self, scores: dict[str, Score]) -> dict[str, float]:
         """What ``scores`` returned, as one row; see ``columns``."""

@@ -21,9 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from rlgames.compiled import value
+from rlgames.features.features import TableFeatures
 from rlgames.features.tensors import TensorNTuples
+from rlgames.games.game import Game, PartBoard
 
 Tuples = Sequence[Sequence[int]]
 
@@ -46,7 +50,7 @@ class CompactNTuples(NamedTuple):
     table_size: int
     second: int
 
-    def active(self, board: Any, rows: npt.NDArray[np.int32]) -> None:
+    def active(self, board: PartBoard, rows: npt.NDArray[np.int32]) -> None:
         """Write the compact rows of ``board`` into ``rows`` (``[n_features]``)."""
         line = self.lines[0, board.code(0)]
         for f in range(len(rows)):
@@ -56,7 +60,7 @@ class CompactNTuples(NamedTuple):
             for f in range(len(rows)):
                 rows[f] += line[f]
 
-    def step(self, board: Any, move: int) -> npt.NDArray[np.int32]:
+    def step(self, board: PartBoard, move: int) -> npt.NDArray[np.int32]:
         """How the compact rows change from ``board`` to the board after ``move``; ``[n_features]``."""
         step: npt.NDArray[np.int32] = self.steps[move, board.play(move).code(move)]
         return step
@@ -71,7 +75,7 @@ class CompactNTuples(NamedTuple):
         return table[first : first + self.table_size]
 
 
-class NTuples:
+class NTuples(TableFeatures):
     """N-tuples over a game's board as rows of one embedding table.
 
     Args:
@@ -99,7 +103,7 @@ class NTuples:
 
     def __init__(
         self,
-        game: Any,
+        game: Game[Any],
         tuples: Tuples | str | None = None,
         count: int = 70,
         length: int = 8,
@@ -150,13 +154,21 @@ class NTuples:
             len(table) if table_per_player else 0,
         )
 
-    def indices(self, board: Any) -> npt.NDArray[np.int64]:
+    def encode(self, boards: Sequence[PartBoard]) -> Tensor:
+        """Table rows of ``boards``; int64 ``[len(boards), n_features]``."""
+        return torch.from_numpy(np.stack([self.indices(board) for board in boards]))
+
+    def kept(self) -> dict[str, Any]:
+        """The tuples, whatever becomes of their file."""
+        return {"tuples": self.tuples}
+
+    def indices(self, board: PartBoard) -> npt.NDArray[np.int64]:
         """Table rows of ``board``; ``[n_features]``, a row that occurs k times has x = k."""
         codes = [board.code(part) for part in range(len(self._lines))]
         rows: npt.NDArray[np.int64] = self._lines[range(len(codes)), codes].sum(0)
         return rows + self.table_size if self._two and board.player() < 0 else rows
 
-    def tensors(self, device: Any) -> TensorNTuples:
+    def tensors(self, device: torch.device) -> TensorNTuples:
         """The same features for many boards at once, as compact rows on a torch device."""
         return TensorNTuples(self.compact, device)
 
@@ -195,7 +207,7 @@ class NTuples:
                 raise ValueError(f"features.tuples: tuple {cells} names a cell twice")
 
     @staticmethod
-    def _check_room(game: Any, count: int, longest: int, most: int, rows: int) -> None:
+    def _check_room(game: Game[Any], count: int, longest: int, most: int, rows: int) -> None:
         weights, available = 4 * rows / 2**30, _memory() / 2**30
         codes = 24 * count * len(game.symmetries) * game.n_parts * game.n_codes / 2**30  # as 64 and 32 bits, twice
         # The largest rules keep three numbers of state per weight.

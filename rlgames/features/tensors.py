@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from rlgames.games.game import TensorBoards
+
 # Boards whose afterstates are looked up at a time: on a CPU as many as fit in its caches (measured with 512 KiB of L2:
 # 128 to 512 boards differ by 10 %), elsewhere as many as keep memory bounded.
 SLICE = {"cpu": 256}
@@ -33,7 +35,7 @@ class TensorNTuples:
         self.slice = SLICE.get(device.type, OTHER_SLICE)
         self._buffers: dict[str, Tensor] = {}
 
-    def rows(self, boards: Any) -> Tensor:
+    def rows(self, boards: TensorBoards) -> Tensor:
         """Rows relative to the tables of the player to move; int32 ``[n, n_features]``."""
         line: Tensor = self._part * self.n_codes + boards.code(self._part)
         rows = self._lines.new_empty(line.shape[1], self.n_features)
@@ -48,7 +50,7 @@ class TensorNTuples:
         begin: Tensor = (player < 0) * self._second
         return begin.int()
 
-    def sums(self, weights: Tensor, boards: Any, rows: Tensor, moves: Tensor, legal: Tensor) -> Tensor:
+    def sums(self, weights: Tensor, boards: TensorBoards, rows: Tensor, moves: Tensor, legal: Tensor) -> Tensor:
         """Sums of weights after each move, ``[k, n]``; arbitrary for illegal moves.
 
         Args:

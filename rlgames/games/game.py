@@ -1,7 +1,12 @@
-"""What a game must provide: a board, which is a value with compiled methods, and a class that describes it."""
+"""What a game must provide: a board, which is a value with compiled methods, and a class that describes it.
+
+Games here are finite, for two players who take turns and see everything; what one wins the other loses. A move may end
+the game with a win, a loss or a draw for the player who makes it. ``misfit`` says why a game is none of these. Chance,
+points, passes, and moves that change several parts of the board do not fit yet.
+"""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -12,12 +17,8 @@ from torch import Tensor
 from rlgames.games.drawing import Picture, discs, marked, marks
 
 
-class BoardValue(Protocol):
-    """A position: a NamedTuple of integers, decorated with ``rlgames.compiled.value``; methods return new values.
-
-    The board consists of parts (the columns of Connect-4, the cells of tic-tac-toe). A move changes only the part with
-    its own number; ``code(part)`` encodes everything visible in a part as a small integer.
-    """
+class Board(Protocol):
+    """A position: a NamedTuple of numbers, decorated with ``rlgames.compiled.value``; methods return new values."""
 
     def player(self) -> int:
         """+1 if the first player is to move, -1 if the second."""
@@ -28,21 +29,35 @@ class BoardValue(Protocol):
     def over(self) -> bool:
         """Whether the game has ended."""
 
-    def list_moves(self, moves: npt.NDArray[np.int64]) -> int:
-        """Write the legal moves into ``moves``, in tie-break order; return their number, 0 when the game is over."""
-
     def moves(self) -> npt.NDArray[np.int64]:
-        """The legal moves as ``list_moves`` writes them, in new memory; the hot loop does without."""
+        """The legal moves in tie-break order, in new memory; none when the game is over."""
 
     def play(self, move: int) -> Self:
         """The position after the legal move ``move``."""
 
-    def code(self, part: int) -> int:
-        """What is visible in part ``part``, from 0 to the game's ``n_codes`` - 1."""
-
     @property
     def ply(self) -> int:
         """Number of moves made so far."""
+
+    def __iter__(self) -> Iterator[int]:
+        """The fields."""
+
+    def __hash__(self) -> int:
+        """Equal positions have equal hashes."""
+
+
+class PartBoard(Board, Protocol):
+    """A position that consists of parts (the columns of Connect-4, the cells of tic-tac-toe).
+
+    A move changes only the part with its own number; ``code(part)`` encodes everything visible in a part as a small
+    integer.
+    """
+
+    def list_moves(self, moves: npt.NDArray[np.int64]) -> int:
+        """Write the legal moves into ``moves``, in tie-break order; return their number, 0 when the game is over."""
+
+    def code(self, part: int) -> int:
+        """What is visible in part ``part``, from 0 to the game's ``n_codes`` - 1."""
 
 
 class TensorBoards(Protocol):
@@ -51,6 +66,15 @@ class TensorBoards(Protocol):
     No position is over: the caller replaces a board when a move ends its game. ``player`` and ``code`` are usually the
     board's own, since operators mean the same for numbers and tensors.
     """
+
+    def __init__(self, *fields: Tensor) -> None: ...
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """The fields."""
+
+    @property
+    def ply(self) -> Tensor:
+        """Number of moves made so far; ``[n]``."""
 
     def player(self) -> Tensor:
         """+1 or -1 for the player to move; ``[n]``."""
@@ -71,27 +95,50 @@ class TensorBoards(Protocol):
         """The positions after the legal moves ``move``, ``[n]`` or ``[k, n]``; illegal ones leave parts unchanged."""
 
 
-B = TypeVar("B", bound=BoardValue)
+B = TypeVar("B", bound=Board)
+P = TypeVar("P", bound=PartBoard)
 
 
-class Game(ABC, Generic[B]):
-    """A game of perfect information for two players who take turns; a win of the first player counts +1.
+class Rules(ABC, Generic[B]):
+    """What every game provides, chess too; a win of the first player counts +1.
 
     Attributes:
         name: as on the command line.
         board: the start position.
+    """
+
+    name: ClassVar[str]
+    board: B
+
+    @abstractmethod
+    def text(self, board: B) -> str:
+        """The board as text."""
+
+    @abstractmethod
+    def play(self, moves: str | Iterable[int], board: B | None = None) -> B:
+        """Play ``moves`` from ``board`` (default: the start position).
+
+        Raises:
+            ValueError: for a move that does not exist, is not legal, or comes after the end of the game.
+        """
+
+
+class Game(Rules[P]):
+    """A game on a board of parts, each move of which changes one part.
+
+    Attributes:
         n_moves: moves are the integers from 0 to ``n_moves`` - 1.
-        n_parts, n_codes, n_cells: sizes of the board; cells are numbered part by part.
+        n_parts, n_codes, n_cells: sizes of the board; cells are numbered part by part, and a game has at most
+            ``n_cells`` plies.
         previous: for each code of a part, its code before the last move there (itself if none); ``[n_codes]``.
         symmetries: permutations of the cells that leave the game unchanged, the identity first. Cells of one part stay
             together in one part.
         grid: cells as displayed, ``[rows, columns]``, top row first.
         labels: one character per move, for display.
-        boards: a NamedTuple that implements ``TensorBoards``; None: ``engine=batched`` is not supported.
+        boards: a NamedTuple that implements ``TensorBoards``; None: ``engine=batched`` is not supported. There only the
+            player who moves can win, and only a full board is a draw.
     """
 
-    name: ClassVar[str]
-    board: B
     n_moves: ClassVar[int]
     n_parts: ClassVar[int]
     n_codes: ClassVar[int]
@@ -100,26 +147,32 @@ class Game(ABC, Generic[B]):
     symmetries: ClassVar[tuple[tuple[int, ...], ...]]
     grid: ClassVar[npt.NDArray[np.int64]]
     labels: ClassVar[str]
-    boards: ClassVar[Any] = None
+    boards: ClassVar[type[TensorBoards] | None] = None
 
     @abstractmethod
     def states(self, n_states: int) -> npt.NDArray[np.int8]:
         """Cell states of each part by code, -1 for impossible codes; ``[n_parts, n_codes, n_cells / n_parts]``."""
 
-    def cells(self, board: B) -> npt.NDArray[np.int8]:
+    def cells(self, board: P) -> npt.NDArray[np.int8]:
         """Stones as displayed, top row first: 0 empty, 1 first, 2 second player; ``[rows, columns]``."""
         codes = [board.code(part) for part in range(self.n_parts)]
         return self.states(3)[range(self.n_parts), codes].ravel()[self.grid]
 
-    def start_boards(self, n: int, device: torch.device | str = "cpu") -> Any:
-        """``n`` start positions as tensors."""
-        return self.boards(*(torch.full((n,), field, device=device) for field in self.board))  # type: ignore[attr-defined]
+    def start_boards(self, n: int, device: torch.device | str = "cpu") -> TensorBoards:
+        """``n`` start positions as tensors.
+
+        Raises:
+            ValueError: for a game without such boards.
+        """
+        if self.boards is None:
+            raise ValueError(f"engine=batched needs boards as tensors, which {self.name} has not; use engine=fused")
+        return self.boards(*(torch.full((n,), field, device=device) for field in self.board))
 
     @abstractmethod
-    def text(self, board: B) -> str:
+    def text(self, board: P) -> str:
         """The board as text, with the labels of the moves."""
 
-    def picture(self, board: B, values: Mapping[int, float] | None = None, cells: Iterable[int] = ()) -> Picture:
+    def picture(self, board: P, values: Mapping[int, float] | None = None, cells: Iterable[int] = ()) -> Picture:
         """The board as a picture, which notebooks show.
 
         Args:
@@ -131,7 +184,7 @@ class Game(ABC, Generic[B]):
         places = (np.argwhere(self.grid == cell)[0] for cell in cells)
         return marked(draw(self.cells(board), self.labels, values), [(int(row), int(column)) for row, column in places])
 
-    def play(self, moves: str | Iterable[int], board: B | None = None) -> B:
+    def play(self, moves: str | Iterable[int], board: P | None = None) -> P:
         """Play ``moves`` (labels such as "4435", or integers) from ``board`` (default: the start position).
 
         Raises:
@@ -158,3 +211,89 @@ class Game(ABC, Generic[B]):
             if label not in self.labels:
                 raise ValueError(f"{label!r} is not a move of {self.name}; moves are {' '.join(self.labels)}")
         return [self.labels.index(label) for label in text]
+
+
+def misfit(game: Game[Any], games: int = 20, seed: int = 0) -> str | None:
+    """What of the contract ``game`` breaks, in one sentence; None if ``games`` random games show nothing."""
+    rng = np.random.default_rng(seed)
+    for _ in range(games):
+        board, line = game.board, ""
+        while not (broken := _broken(game, board) or _broken_tensors(game, board)) and not board.over():
+            move = int(rng.choice(board.moves()))
+            line += game.labels[move]
+            after = board.play(move)
+            broken = _broken_move(game, board, move, after)
+            if broken:
+                break
+            board = after
+        if broken:
+            return f"{game.name}{f', after {line}' if line else ''}: {broken}"
+    return None
+
+
+def _broken(game: Game[P], board: P) -> str | None:
+    """What is wrong with ``board``."""
+    room = np.empty(game.n_moves + 1, np.int64)
+    moves, listed = board.moves().tolist(), room[: board.list_moves(room)].tolist()
+    codes = [board.code(part) for part in range(game.n_parts)]
+    if board.player() not in (1, -1) or board.winner() not in (1, 0, -1):
+        return f"player() is {board.player()} and winner() {board.winner()}; a player is +1 or -1, and 0 nobody"
+    if listed != moves:
+        return f"moves() gives {moves}, but list_moves() writes {listed}"
+    if board.over() and moves:
+        return f"the game is over, but moves() gives {moves}"
+    if not board.over() and board.winner():
+        return f"winner() is {board.winner()}, but over() is False"
+    if not board.over() and not moves:
+        return "there are no moves, but over() is False; games with passes do not fit"
+    if not all(0 <= move < game.n_moves for move in moves) or len(set(moves)) < len(moves):
+        return f"moves() gives {moves}; moves are different numbers from 0 to n_moves - 1 = {game.n_moves - 1}"
+    if not all(0 <= code < game.n_codes for code in codes):
+        return f"code() gives {codes}; codes are from 0 to n_codes - 1 = {game.n_codes - 1}"
+    return None
+
+
+def _broken_move(game: Game[P], board: P, move: int, after: P) -> str | None:
+    """What is wrong with the ``move`` from ``board`` to ``after``."""
+    if after.ply != board.ply + 1:
+        return f"ply is {board.ply} before and {after.ply} after the move; each move adds 1"
+    if after.ply > game.n_cells:
+        return f"there are more than n_cells = {game.n_cells} plies"
+    if not after.over() and after.player() != -board.player():
+        return f"player() is {board.player()} before and after the move; games with passes do not fit"
+    others = [part for part in range(game.n_parts) if part != move and board.code(part) != after.code(part)]
+    if others:
+        return f"the move {move} changes part {others[0]}; a move may change only the part with its own number"
+    if game.previous[after.code(move)] != board.code(move):
+        return (
+            f"part {move} has code {board.code(move)} before and {after.code(move)} after the move, but previous says"
+            f" {game.previous[after.code(move)]}"
+        )
+    return None
+
+
+def _broken_tensors(game: Game[P], board: P) -> str | None:
+    """Where the tensor boards of ``game`` say anything else than ``board``, which ``engine=batched`` would believe."""
+    if game.boards is None or board.over():
+        return None
+    many = game.boards(*(torch.tensor([field]) for field in board))
+    codes = many.code(torch.arange(game.n_parts).unsqueeze(1)).flatten().tolist()
+    moves, legal = many.moves()
+    listed = moves[legal].tolist()
+    wins, last = many.wins(moves)[legal].tolist(), bool(many.last())
+    own = board.moves().tolist()
+    after = [board.play(move) for move in own]
+    said: dict[str, tuple[Any, Any]] = {
+        "player": (int(many.player()), board.player()),
+        "code": (codes, [board.code(part) for part in range(game.n_parts)]),
+        "moves": (listed, own),
+        "wins": (wins, [b.winner() == board.player() for b in after]),
+        "wins and last": ([won or last for won in wins], [b.over() for b in after]),
+    }
+    if listed == own:
+        played = [list(map(int, many.play(torch.tensor([move])))) for move in own]
+        said["play"] = played, [list(map(int, b)) for b in after]
+    for name, (tensors, numbers) in said.items():
+        if tensors != numbers:
+            return f"boards: {name} gives {tensors} where the board says {numbers}; boards = None does without them"
+    return None

@@ -1,18 +1,21 @@
 """Q-learning by self-play on one shared table; a Boltzmann machine chooses the moves (Referat, GRIN 102354, 2000)."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rlgames.agents.agent import Agent
 from rlgames.compiled import borrowed, compilable
 from rlgames.episodes import Episodes
-from rlgames.learners.q_table import QTable, TableAgent
+from rlgames.games.game import Game, PartBoard
+from rlgames.learners.learner import Learner, Numbers
+from rlgames.learners.q_table import CompiledTable, QTable, TableAgent
 from rlgames.policy import boltzmann, draw_index
-from rlgames.schedules import Constant, Numbers, Schedule
+from rlgames.schedules import Constant, Schedule
 
 
-class Q:
+class Q(Learner):
     """Q-learning: a player's action learns from the situation that the opponent's reply leaves.
 
     w ← w + α (r + γ max w' - w), where max w' is the highest value of the player's next situation. The reward r is 0
@@ -39,11 +42,11 @@ class Q:
         ValueError: for a number out of range.
     """
 
-    brings: ClassVar[tuple[str, ...]] = ("features", "network", "optimizer")  # parts that are not built from conf/
+    brings = ("features", "network", "optimizer")
 
     def __init__(
         self,
-        game: Any,
+        game: Game[Any],
         games: int = 20_000,
         temperature_start: float = 1.0,
         temperature_end: float = 0.002,
@@ -75,7 +78,7 @@ class Q:
         self.games, self.temperatures = games, (temperature_start, temperature_end)
         self.curves(np.zeros(1, np.int64))  # refuse a schedule that is wrong from the start
         self.ends = np.array([loss, draw, win]) / (1 - gamma if limit else 1)  # r + γ r / (1 - γ) = r / (1 - γ)
-        self.network = QTable(game, symmetric, init, dtype, seed)
+        self.table = self.network = QTable(game, symmetric, init, dtype, seed)
 
     def temperature(self, games: npt.NDArray[np.int64]) -> Numbers:
         """T = start (end / start)^(min(n, S) / S) for each n in ``games``, where S is the learner's ``games``."""
@@ -93,36 +96,20 @@ class Q:
             raise ValueError(f"learner.alpha is {alphas[k]:g} at game {games[k]}; it must be above 0 and at most 1")
         return {"temperature": self.temperature(games), "alpha": alphas}
 
-    def agent(self, engine: str, network: QTable | None = None, optimizer: None = None) -> TableAgent:
-        """The agent that plays and learns with the learner's table; there is no optimizer."""
-        return TableAgent(network or self.network, compiled=engine == "fused")
+    def agent(self, engine: str, *_: object) -> TableAgent:
+        """The agent that plays and learns with the learner's table."""
+        return TableAgent(self.table, compiled=engine == "fused")
 
-    def train(self, agent: TableAgent, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
-        """Play ``games`` games and learn from them.
-
-        Args:
-            agent: holds the table.
-            first_game: number of games played before, on which schedules depend.
-            games: number of games to play.
-            lr: not used: there is no optimizer.
-            rng: source of randomness.
-
-        Raises:
-            ValueError: if ``alpha`` leaves its range.
-        """
+    def train(self, agent: Agent[Any], first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+        """See ``Learner``; there is no optimizer, hence no lr."""
         temperatures, alphas = self.curves(np.arange(first_game, first_game + games)).values()
         args = self.game.board, temperatures, alphas, float(self.gamma), self.ends, self.self_play, rng
         return Episodes(*agent.run(play_games, *args))
 
-    def move_values(self, agent: TableAgent, board: Any) -> npt.NDArray[np.float64]:
-        """Q of each legal move, for the player to move."""
-        table = agent.network.view()
-        return table.q_values(table.places(board), board.moves())
-
-    def look(self, agent: TableAgent, games: int) -> dict[str, float | str]:
+    def look(self, agent: Agent[Any], games: int) -> dict[str, float | str]:
         """The choice of the first move after ``games`` games: its entropy in bits, and a picture."""
         moves = self.game.board.moves()
-        q = self.move_values(agent, self.game.board)
+        q = agent.move_values(self.game.board)
         p = boltzmann(q, float(self.temperature(np.array([max(0, games - 1)]))[0]))
         cells = [f"{self.game.labels[move]}: {q[k]:+6.2f} {100 * p[k]:3.0f} %" for k, move in enumerate(moves)]
         entropy = -float(np.sum(p[p > 0] * np.log2(p[p > 0])))
@@ -133,8 +120,8 @@ class Q:
 
 @compilable
 def play_game(
-    table: Any,
-    board: Any,
+    table: CompiledTable,
+    board: PartBoard,
     temperature: float,
     alpha: float,
     gamma: float,
@@ -174,8 +161,8 @@ def play_game(
 
 
 def play_games(
-    table: Any,
-    board: Any,
+    table: CompiledTable,
+    board: PartBoard,
     temperatures: Numbers,
     alphas: Numbers,
     gamma: float,

@@ -4,7 +4,7 @@ The row of a board is its code: the codes of its parts as the digits of one numb
 tic-tac-toe it has nine digits in base 3; a first player's mark on field 1 and a second player's on 5 give 100020000.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,9 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from rlgames.agents.agent import Agent
 from rlgames.compiled import compile_function, require_compiler, value
+from rlgames.games.game import Game, PartBoard
 
 MAX_ROWS = 1_000_000
 
@@ -36,10 +38,10 @@ class QTable(nn.Module):
     """
 
     def __init__(
-        self, game: Any, symmetric: bool = False, init: float = 1.0, dtype: str = "float32", seed: int = 0
+        self, game: Game[Any], symmetric: bool = False, init: float = 1.0, dtype: str = "float32", seed: int = 0
     ) -> None:
         super().__init__()
-        if not hasattr(game, "n_codes"):
+        if not isinstance(game, Game):
             raise ValueError(f"learner=q keeps a row for every board, and {game.name} has too many")
         rows = game.n_codes**game.n_parts
         if rows > MAX_ROWS:
@@ -54,7 +56,7 @@ class QTable(nn.Module):
         self.entries = shared_entries(game, game.symmetries if symmetric else game.symmetries[:1])
         self.bases = np.array([game.n_codes**part for part in reversed(range(game.n_parts))])
 
-    def row(self, board: Any) -> int:
+    def row(self, board: PartBoard) -> int:
         """The row of ``board``."""
         return int(self.view().row(board))
 
@@ -105,7 +107,7 @@ def _numbers(line: str, where: str, count: int) -> list[float]:
     return numbers
 
 
-def shared_entries(game: Any, symmetries: Any) -> npt.NDArray[np.int32]:
+def shared_entries(game: Game[Any], symmetries: Sequence[Sequence[int]]) -> npt.NDArray[np.int32]:
     """Index into the flat table of every move on every board: the least to which one of ``symmetries`` maps the pair.
 
     Symmetries other than the identity need a game whose moves and parts are its cells.
@@ -136,14 +138,14 @@ class CompiledTable(NamedTuple):
     entries: npt.NDArray[np.int32]
     bases: npt.NDArray[np.int64]
 
-    def row(self, board: Any) -> int:
+    def row(self, board: PartBoard) -> int:
         """The row of ``board``."""
         row = 0
         for part in range(len(self.bases)):
             row += self.bases[part] * board.code(part)
         return row
 
-    def places(self, board: Any) -> npt.NDArray[np.int32]:
+    def places(self, board: PartBoard) -> npt.NDArray[np.int32]:
         """Index into ``weights`` of every move on ``board``."""
         places: npt.NDArray[np.int32] = self.entries[self.row(board)]
         return places
@@ -155,7 +157,7 @@ class CompiledTable(NamedTuple):
             q[k] = self.weights[places[moves[k]]]
         return q
 
-    def best(self, board: Any) -> tuple[int, float]:
+    def best(self, board: PartBoard) -> tuple[int, float]:
         """The first move in the game's order with the highest Q, and this Q from the first player's view."""
         moves = board.moves()
         q = self.q_values(self.places(board), moves)
@@ -169,8 +171,10 @@ class CompiledTable(NamedTuple):
         return target - w
 
 
-class TableAgent:
+class TableAgent(Agent[PartBoard]):
     """Plays and learns with a Q-table, on the CPU.
+
+    The functions that it runs are handed a ``CompiledTable``.
 
     Args:
         network: the table.
@@ -180,10 +184,18 @@ class TableAgent:
         ValueError: if ``compiled`` and numba is not installed.
     """
 
+    afterstates = False
+    network: QTable
+
     def __init__(self, network: QTable, compiled: bool) -> None:
         if compiled:
             require_compiler("engine=fused", "engine=eager")
-        self.network, self.compiled = network, compiled
+        self.network, self.optimizer, self.compiled = network, None, compiled
+
+    def move_values(self, board: PartBoard) -> npt.NDArray[np.float64]:
+        """Q of each legal move, for the player to move."""
+        table = self.network.view()
+        return table.q_values(table.places(board), board.moves())
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call ``function(table, *args)``."""

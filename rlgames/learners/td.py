@@ -1,14 +1,17 @@
 """Temporal difference learning by self-play on afterstates (Bagheri et al. 2015, table 1)."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rlgames.agents.agent import Agent, Learning
 from rlgames.compiled import borrowed, compilable
 from rlgames.episodes import Episodes
-from rlgames.policy import afterstate_values, best_move, random_move, reward, value_after
-from rlgames.schedules import Constant, Numbers, Schedule
+from rlgames.games.game import Game, PartBoard
+from rlgames.learners.learner import Learner, Numbers
+from rlgames.policy import best_move, random_move, reward, value_after
+from rlgames.schedules import Constant, Schedule
 from rlgames.traces import Traces
 
 TRACES = {  # replacing, resetting
@@ -19,7 +22,7 @@ TRACES = {  # replacing, resetting
 }
 
 
-class TD:
+class TD(Learner):
     """TD(lambda) by self-play: every position learns from the next one, and so, to a decaying degree, do those before.
 
     Args:
@@ -40,11 +43,9 @@ class TD:
         ValueError: for a probability, discount or decay out of range.
     """
 
-    brings: ClassVar[tuple[str, ...]] = ()  # all parts are built from conf/
-
     def __init__(
         self,
-        game: Any,
+        game: Game[Any],
         epsilon: Schedule = Constant(0.1),  # noqa: B008
         lr: Schedule = Constant(1.0),  # noqa: B008
         gamma: float = 1.0,
@@ -55,7 +56,7 @@ class TD:
         learn_exploratory: bool = False,
         tactical: bool = False,
     ) -> None:
-        if not hasattr(game, "n_cells"):
+        if not isinstance(game, Game):
             raise ValueError(f"learner=td is for boards of cells, not for {game.name}; use learner=td_leaf")
         for name, number in (("gamma", gamma), ("lambda_", lambda_), ("threshold", threshold)):
             if not 0 <= number <= 1:
@@ -74,19 +75,8 @@ class TD:
         self.curves(np.zeros(1, np.int64))  # refuse schedules that are wrong from the start
         self.traces = Traces(gamma * lambda_, *TRACES[traces], threshold) if gamma * lambda_ else None
 
-    def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
-        """Play ``games`` games and learn from them; stop after a game in which a value was not finite.
-
-        Args:
-            agent: an agent of ``rlgames.agents``.
-            first_game: number of games played before, on which schedules depend.
-            games: number of games to play.
-            lr: the optimizer's lr, which the schedule multiplies.
-            rng: source of randomness.
-
-        Raises:
-            ValueError: if a schedule leaves its range.
-        """
+    def train(self, agent: Agent[Any], first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+        """See ``Learner``."""
         epsilons, lrs = self.curves(np.arange(first_game, first_game + games), lr).values()
         return Episodes(
             *agent.run(
@@ -107,27 +97,16 @@ class TD:
         Raises:
             ValueError: if a schedule leaves its range.
         """
-        epsilons, factors = self.epsilon(games), self.lr(games)
+        epsilons = self.epsilon(games)
         for k in np.flatnonzero(~((epsilons >= 0) & (epsilons <= 1)))[:1]:
             raise ValueError(f"learner.epsilon is {epsilons[k]:g} at game {games[k]}; allowed are numbers from 0 to 1")
-        for k in np.flatnonzero(~((factors > 0) & np.isfinite(factors)))[:1]:
-            raise ValueError(f"learner.lr is {factors[k]:g} at game {games[k]}; it must be finite and above 0")
-        return {"epsilon": epsilons, "lr": factors * lr}
-
-    def move_values(self, agent: Any, board: Any) -> npt.NDArray[np.float64]:
-        """Value of each legal move for the player to move, from -1 to +1 (an identity unit may go beyond)."""
-        values: npt.NDArray[np.float64] = agent.run(afterstate_values, board)
-        return values
-
-    def look(self, agent: Any, games: int) -> dict[str, float | str]:
-        """Nothing beyond the trainer's own figures."""
-        return {}
+        return {"epsilon": epsilons, **super().curves(games, lr)}
 
 
 @compilable
 def play_game(
-    agent: Any,
-    board: Any,
+    agent: Learning,
+    board: PartBoard,
     epsilon: float,
     gamma: float,
     win_decay: float,
@@ -161,8 +140,8 @@ def play_game(
 
 
 def play_games(
-    agent: Any,
-    board: Any,
+    agent: Learning,
+    board: PartBoard,
     epsilons: npt.NDArray[np.float64],
     lrs: npt.NDArray[np.float64],
     gamma: float,

@@ -6,15 +6,22 @@ the sum of the TD errors since it occurred, decayed by gamma * lambda per ply. I
 later errors. A step therefore costs the same for every lambda.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from rlgames.episodes import Episodes
+from rlgames.games.game import TensorBoards
 from rlgames.interrupts import asked
+from rlgames.learners.learner import Learner, Numbers
 from rlgames.policy import TOLERANCE
+
+if TYPE_CHECKING:
+    from rlgames.agents.batched import Batched
+    from rlgames.learners.td import TD
 
 
 class Pending(NamedTuple):
@@ -27,13 +34,13 @@ class Pending(NamedTuple):
         learns: whether there is anything to learn.
     """
 
-    boards: Any
+    boards: TensorBoards
     errors: Tensor
     open: Tensor
     learns: Tensor
 
 
-class BatchedTD:
+class BatchedTD(Learner):
     """Plays ``batch`` games at a time with the numbers and schedules of ``learner``.
 
     Args:
@@ -47,7 +54,7 @@ class BatchedTD:
         ValueError: for traces that are not supported here.
     """
 
-    def __init__(self, learner: Any, batch: int, device: torch.device, dtype: torch.dtype, horizon: int = 8) -> None:
+    def __init__(self, learner: "TD", batch: int, device: torch.device, dtype: torch.dtype, horizon: int = 8) -> None:
         traces = learner.traces
         if traces and (traces.replacing or traces.threshold):
             raise ValueError(
@@ -55,23 +62,24 @@ class BatchedTD:
                 "batched.horizon cuts traces here (engine=fused supports all kinds)"
             )
         self.td, self.batch, self._device = learner, batch, device
-        self._horizon = horizon if traces else 1
+        self.lr, self.traces, self.tactical, self.win_decay = learner.lr, traces, learner.tactical, learner.win_decay
+        self._horizon, self._resetting = (horizon, traces.resetting) if traces else (1, False)
         self._boards = self._start = learner.game.start_boards(batch, device)
         ages = torch.arange(self._horizon, device=device)
         decay = torch.tensor(traces.decay if traces else 0.0, dtype=dtype, device=device)
         self._decay = decay ** ((ages.unsqueeze(1) - ages) % self._horizon)  # [slot of now, slot]
         self._step = 0
         empty = torch.zeros(self._horizon, batch, device=device)
-        rings = learner.game.boards(*(x.expand_as(empty).clone() for x in self._start))
+        rings = type(self._start)(*(x.expand_as(empty).clone() for x in self._start))
         self._pending = Pending(rings, empty.to(dtype), empty.bool(), empty.bool())
         self._totals = torch.zeros(len(Episodes._fields), batch, dtype=torch.float64, device=device)
         self._generator: torch.Generator | None = None
 
-    def __getattr__(self, name: str) -> Any:
-        """Everything else is the learner's own: schedules, values of moves."""
-        return getattr(self.td, name)
+    def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, Numbers]:
+        """Those of the learner for single games."""
+        return self.td.curves(games, lr)
 
-    def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
+    def train(self, agent: "Batched", first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play until at least ``games`` more games are finished, or a signal asks for an end; see ``TD.train``.
 
         Schedules are read once, for game ``first_game``.
@@ -113,7 +121,7 @@ class BatchedTD:
         return torch.rand(2, self.batch, dtype=torch.float64, device=self._device, generator=self._generator)
 
     @torch.no_grad()
-    def step(self, agent: Any, epsilon: float) -> None:
+    def step(self, agent: "Batched", epsilon: float) -> None:
         """Make one move in every game and learn from it.
 
         Nothing here waits for the device. ``masked_fill`` sets constants, as ``torch.where`` would copy a plain number
@@ -146,9 +154,9 @@ class BatchedTD:
         first, second = won & (player > 0), won & (player < 0)
         self._totals += torch.stack([over, over * (boards.ply + 1), learns, delta.abs().double(), first, second])
 
-    def _learn_later(self, agent: Any, delta: Tensor, learns: Tensor, over: Tensor) -> None:
+    def _learn_later(self, agent: "Batched", delta: Tensor, learns: Tensor, over: Tensor) -> None:
         """Put the boards into the ring, add the TD error to all slots, and let the oldest learn."""
-        slot, resetting = self._step % self._horizon, self.td.traces.resetting
+        slot, resetting = self._step % self._horizon, self._resetting
         boards, errors, opened, learn = self._pending
         for ring, field in zip(boards, self._boards, strict=True):
             ring[slot] = field
@@ -181,7 +189,7 @@ class BatchedTD:
         tensors = [*self._boards, *boards, *pending]
         if [t.shape for t in tensors] != [t.shape for t in state["tensors"]]:
             return
-        fields = len(self._boards)
+        fields = len(tuple(self._boards))
         self._boards = type(self._boards)(*(t.to(self._device) for t in state["tensors"][:fields]))
         for mine, saved in zip(tensors[fields:], state["tensors"][fields:], strict=True):
             mine.copy_(saved)
@@ -191,7 +199,7 @@ class BatchedTD:
             self._generator.set_state(state["generator"])
 
 
-def answered(boards: Any, moves: Tensor) -> Tensor:
+def answered(boards: TensorBoards, moves: Tensor) -> Tensor:
     """Whether the opponent can win at once after each of ``moves``; ``[n_moves, games]``."""
     answers = []
     for move in moves:
@@ -210,6 +218,6 @@ def first_best(values: Tensor) -> Tensor:
     return index
 
 
-def _where(condition: Tensor, a: Any, b: Any) -> Any:
+def _where(condition: Tensor, a: TensorBoards, b: TensorBoards) -> TensorBoards:
     """``a`` where ``condition`` holds, else ``b``, for every field."""
     return type(a)(*(torch.where(condition, x, y) for x, y in zip(a, b, strict=True)))

@@ -1,19 +1,48 @@
 """TD-Leaf(λ): the evaluation learns at the leaves of the search (Baxter, Tridgell & Weaver 1999), and its relatives."""
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import nn
 
-from rlgames.chess.self_play import SelfPlay
+from rlgames.agents.agent import Agent
 from rlgames.episodes import Episodes
-from rlgames.learners.td_errors import CLIPS, Numbers, clipped, decaying_sums, differences
+from rlgames.features.features import Features
+from rlgames.learners.learner import Learner, Numbers
+from rlgames.learners.td_errors import CLIPS, clipped, decaying_sums, differences
 from rlgames.schedules import Constant, Schedule
 
 RESULTS = ("draws", "white_wins", "black_wins")  # by the winner, 0, 1 and -1
 METHODS = ("td_leaf", "td_directed", "root_strap", "tree_strap")
+
+
+class SelfPlay(Protocol):
+    """Plays the games that are learned from; see ``rlgames.chess.self_play``."""
+
+    trees: bool
+
+    def agent(self, network: nn.Module, optimizer: Any, fixed: int) -> Agent[Any]:
+        """The agent that plays and learns with ``network``, whose coefficient ``fixed`` does not learn (-1: all do)."""
+
+    def games(self, coefficients: Any, first: int, rng: np.random.Generator, count: int) -> Iterator[Any]:
+        """Play ``count`` games with the same ``coefficients``; ``first`` were played before."""
+
+    def remember(self, games: int, coefficients: Any) -> None:
+        """Keep ``coefficients`` after ``games`` games, as a past self."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must hold."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a checkpoint."""
+
+    def close(self) -> None:
+        """End all processes."""
 
 
 class Lesson(NamedTuple):
@@ -36,7 +65,7 @@ class Lesson(NamedTuple):
     differences: Numbers
 
 
-class TDLeaf:
+class TDLeaf(Learner):
     """TD-Leaf(λ) for a linear evaluation J at the leaves of an alpha-beta search.
 
     A player's own positions x_1 ... x_N have the values v_t = V(leaf_t), where leaf_t is the end of the principal
@@ -68,8 +97,6 @@ class TDLeaf:
     Raises:
         ValueError: for a number or word out of range.
     """
-
-    brings: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self,
@@ -104,24 +131,16 @@ class TDLeaf:
 
     # ---- what the trainer asks for
 
-    def agent(self, engine: str, network: Any, optimizer: Any) -> Any:
+    def agent(
+        self, engine: str, network: nn.Module, optimizer: torch.optim.Optimizer | None, features: Features[Any] | None
+    ) -> Agent[Any]:
         """The agent that plays and learns with ``network``; ``engine`` makes no difference: searches are compiled.
 
         Raises:
             ValueError: if the network is not a linear evaluation.
         """
-        return self.self_play.agent(network, optimizer, fixed=0 if self.pawn == "fixed" else -1)
-
-    def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, npt.NDArray[np.float64]]:
-        """The step size at ``games`` (from 0), given the optimizer's ``lr``.
-
-        Raises:
-            ValueError: if the schedule leaves its range.
-        """
-        factors = self.lr(games)
-        for k in np.flatnonzero(~((factors > 0) & np.isfinite(factors)))[:1]:
-            raise ValueError(f"learner.lr is {factors[k]:g} at game {games[k]}; it must be finite and above 0")
-        return {"lr": factors * lr}
+        agent: Agent[Any] = self.self_play.agent(network, optimizer, fixed=0 if self.pawn == "fixed" else -1)
+        return agent
 
     def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """Play ``games`` games and learn from them.

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rlgames.agents.agent import Agent
+from rlgames.games.game import Board
 from rlgames.interrupts import ask, flag
 from rlgames.players.player import refuse_finished
 from rlgames.policy import greedy_move, greedy_moves
@@ -25,13 +27,13 @@ class GreedyPlayer:
         ValueError: for a lookahead of more than one ply with an agent that does not value boards by a network.
     """
 
-    def __init__(self, agent: Any, lookahead: int = 1) -> None:
-        if lookahead > 1 and not hasattr(agent, "forget"):
+    def __init__(self, agent: Agent[Any], lookahead: int = 1) -> None:
+        if lookahead > 1 and not agent.afterstates:
             raise ValueError(f"lookahead is {lookahead}, but that is for learner=td; leave it out here")
         self.agent, self.lookahead = agent, np.int64(lookahead)
-        self._moves: dict[Any, int] = {}
+        self._moves: dict[Board, int] = {}
 
-    def move(self, board: Any, rng: np.random.Generator) -> int:
+    def move(self, board: Board, rng: np.random.Generator) -> int:
         """The move the agent considers best; ``rng`` is not used.
 
         Raises:
@@ -44,7 +46,7 @@ class GreedyPlayer:
             move = self._moves[board] = self._choose(board)
         return move
 
-    def _choose(self, board: Any) -> int:
+    def _choose(self, board: Board) -> int:
         if self.lookahead > 1:
             from rlgames.search.lookahead import lookahead_move
 
@@ -53,7 +55,9 @@ class GreedyPlayer:
             return move
         return int(self.agent.run(greedy_move, board)[0])
 
-    def moves(self, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def moves(
+        self, board: Board, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int64]:
         """The best move after each of ``lines`` from ``board``: ``[n, longest]``, the first ``lengths`` moves count."""
         if self.lookahead > 1:
             ends = (functools.reduce(type(board).play, line[:n], board) for line, n in zip(lines, lengths, strict=True))

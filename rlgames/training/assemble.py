@@ -1,12 +1,24 @@
 """From a configuration to the parts of a run: game, features, network, learner, optimizer and agent."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from omegaconf import DictConfig
 
 from rlgames.build import build, torch_device
 from rlgames.training.files import whole
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
+    from rlgames.agents.agent import Agent
+    from rlgames.evaluation.evaluation import Evaluation
+    from rlgames.features.features import Features
+    from rlgames.games.game import Rules
+    from rlgames.learners.learner import Learner
 
 # torch, numpy and numba are imported where needed, so that --help answers at once.
 
@@ -20,32 +32,38 @@ class Parts(NamedTuple):
     With a learner that brings its own network, features and optimizer are None.
     """
 
-    game: Any
-    features: Any
-    network: Any
-    learner: Any
-    optimizer: Any
-    agent: Any
+    game: Rules[Any]
+    features: Features[Any] | None
+    network: nn.Module
+    learner: Learner
+    optimizer: Optimizer | None
+    agent: Agent[Any]
 
 
 def notes(parts: Parts) -> Iterable[str]:
     """What is unusual, but not wrong, about a combination of rule, unit and learner."""
+    from rlgames.features.features import TableFeatures
+    from rlgames.networks.network import Network
+    from rlgames.optim import StepSize
     from rlgames.schedules import Constant
 
-    rule, units = type(parts.optimizer).__name__, getattr(parts.optimizer, "units", ())
-    output = parts.network.output if units else None
-    if units and output not in units:
-        yield f"{rule} is derived for {' or '.join(units)} units, not {output}; network={units[0]} suits it"
-    changes_lr = getattr(parts.learner, "lr", Constant(1.0)) != Constant(1.0)
-    lr = parts.optimizer.defaults["lr"] if parts.optimizer else 0.0
+    optimizer, network = parts.optimizer, parts.network
+    if optimizer is None:
+        return
+    rule, lr = type(optimizer).__name__, optimizer.defaults["lr"]
     if lr > LARGE:
         yield f"optimizer.lr is {lr:g}, far above what any rule needs"
-    if changes_lr and getattr(parts.optimizer, "lr_is_start", False):
+    if not isinstance(optimizer, StepSize):
+        return
+    if optimizer.units and isinstance(network, Network) and network.output not in optimizer.units:
+        units = " or ".join(optimizer.units)
+        yield f"{rule} is derived for {units} units, not {network.output}; network={optimizer.units[0]} suits it"
+    if optimizer.lr_is_start and parts.learner.lr != Constant(1.0):
         yield f"learner.lr has no effect on {rule}, whose lr is only the initial step size of weights"
-    images = getattr(getattr(parts.features, "compact", None), "images", 1)
-    if images > 2 and any(group.get("extra_x") for group in getattr(parts.optimizer, "param_groups", ())):
+    compact = parts.features.compact if isinstance(parts.features, TableFeatures) else None
+    if compact and compact.images > 2 and any(group.get("extra_x") for group in optimizer.param_groups):
         yield (
-            f"{rule} with optimizer.extra_x multiplies its steps by up to {images} on symmetric boards of "
+            f"{rule} with optimizer.extra_x multiplies its steps by up to {compact.images} on symmetric boards of "
             f"{parts.game.name} and diverges; optimizer.extra_x=false does not"
         )
 
@@ -54,7 +72,7 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
     """Build the parts that ``cfg`` describes, with weights and optimizer state from the checkpoint ``saved``.
 
     Raises:
-        ValueError: if a constructor refuses its values.
+        ValueError: if a constructor refuses its values, or if parts do not fit each other.
     """
     from rlgames.agents import Eager, Fused
     from rlgames.optim.checks import positive
@@ -62,22 +80,67 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
     if cfg.engine == "batched":
         return _assemble_batched(cfg, saved)
     device = torch_device(cfg.device)
-    tuples = {"tuples": saved["tuples"]} if saved and saved["tuples"] else {}  # a tuple file may have changed since
-    game = build(cfg, "game")
-    learner = build(cfg, "learner", game=game)
-    features = None if "features" in learner.brings else build(cfg, "features", game=game, **tuples)
-    network = (build(cfg, "network", features=features) if features else learner.network).to(device)
-    optimizer = build(cfg, "optimizer", params=network.parameters()) if features else None
+    kept = saved.get("tuples") if saved else None
+    given = {"tuples": kept} if kept else {}  # a tuple file may have changed since
+    game = _game(cfg)
+    learner = _learner(cfg, game)
+    brings = learner.brings
+    features = None if "features" in brings else build(cfg, "features", game=game, **given)
+    network = learner.network if "network" in brings else build(cfg, "network", features=features)
+    network = _module(network).to(device)
+    optimizer = None if "optimizer" in brings else build(cfg, "optimizer", params=network.parameters())
     if optimizer:
         positive("lr", optimizer.defaults["lr"])  # torch's own have no limit
     if saved:
         set_state(saved, network, optimizer, learner)
-    if hasattr(learner, "agent"):  # its own kind of agent
-        agent = learner.agent(cfg.engine, network, optimizer)
-    else:
-        kind: Any = {"fused": Fused, "eager": Eager}[cfg.engine]
-        agent = kind(network, optimizer, learner.traces, getattr(learner, "tactical", False))
+    agent = learner.agent(cfg.engine, network, optimizer, features)
+    if agent is None:
+        if optimizer is None:
+            raise ValueError(f"learner: {type(learner).__name__} brings its own optimizer, so it must bring its agent")
+        kind = Fused if cfg.engine == "fused" else Eager
+        agent = kind(network, optimizer, learner.traces, learner.tactical, features)
     return Parts(game, features, network, learner, optimizer, agent)
+
+
+def _game(cfg: DictConfig) -> Rules[Any]:
+    """The game of ``cfg``, if it is one that fits.
+
+    Raises:
+        ValueError: naming what of the contract it breaks.
+    """
+    from rlgames.games.game import Game, Rules, misfit
+
+    game = build(cfg, "game")
+    if not isinstance(game, Rules):
+        raise ValueError(f"game: {type(game).__name__} is no rlgames.games.game.Game")
+    broken = misfit(game) if isinstance(game, Game) and not type(game).__module__.startswith("rlgames.") else None
+    if broken:
+        raise ValueError(f"game: {broken}")
+    return game
+
+
+def _learner(cfg: DictConfig, game: Rules[Any]) -> Learner:
+    """The learner of ``cfg``."""
+    from rlgames.learners.learner import Learner, adopted
+
+    learner = build(cfg, "learner", game=game)
+    if not isinstance(learner, Learner):
+        learner.__class__ = adopted(type(learner))
+    found: Learner = learner
+    return found
+
+
+def _module(network: Any) -> nn.Module:
+    """``network``, if it is a module of torch that can learn.
+
+    Raises:
+        ValueError: if it is none.
+    """
+    from torch import nn
+
+    if not isinstance(network, nn.Module) or not any(True for _ in network.parameters()):
+        raise ValueError(f"network: {type(network).__name__} is no torch.nn.Module with parameters")
+    return network
 
 
 def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
@@ -90,13 +153,12 @@ def _assemble_batched(cfg: DictConfig, saved: dict[str, Any] | None) -> Parts:
     single = cfg.copy()
     single.update(engine="eager", device="cpu")
     parts = assemble(single, saved)
-    if not isinstance(parts.learner, TD):
+    td, optimizer = parts.learner, parts.optimizer
+    if not isinstance(td, TD) or type(td).train is not TD.train or optimizer is None:
         raise ValueError(f"engine=batched needs learner=td, not {type(parts.learner).__name__}; use engine=fused")
-    if parts.game.boards is None:
-        raise ValueError(f"engine=batched needs boards as tensors, which {parts.game.name} lacks; use engine=fused")
-    agent = Batched(parts.network, parts.optimizer, device, cfg.batched.combine)
+    agent = Batched(parts.network, optimizer, device, cfg.batched.combine)
     agent.check_room(cfg.batch)
-    learner = BatchedTD(parts.learner, cfg.batch, device, parts.network.embedding.weight.dtype, cfg.batched.horizon)
+    learner = BatchedTD(td, cfg.batch, device, next(parts.network.parameters()).dtype, cfg.batched.horizon)
     if saved and saved.get("learner"):
         with whole("learner"):
             learner.load_state_dict(saved["learner"])
@@ -109,11 +171,11 @@ def state_of(parts: Parts) -> dict[str, Any]:
     return {
         "network": network.state_dict(),
         "optimizer": optimizer.state_dict() if optimizer else None,
-        "learner": learner.state_dict() if hasattr(learner, "state_dict") else None,
+        "learner": learner.state_dict(),
     }
 
 
-def set_state(state: dict[str, Any], network: Any, optimizer: Any, learner: Any) -> None:
+def set_state(state: dict[str, Any], network: nn.Module, optimizer: Optimizer | None, learner: Learner) -> None:
     """Restore what ``state_of`` returned.
 
     Raises:
@@ -126,17 +188,20 @@ def set_state(state: dict[str, Any], network: Any, optimizer: Any, learner: Any)
             optimizer.load_state_dict(state["optimizer"])
             _check_shapes(optimizer)
     with whole("learner"):
-        if state.get("learner") and hasattr(learner, "load_state_dict"):  # not from another engine
+        if state.get("learner"):
             learner.load_state_dict(state["learner"])
 
 
-def _check_shapes(optimizer: Any) -> None:
+def _check_shapes(optimizer: Optimizer) -> None:
+    from torch import Tensor
+
     for param, state in optimizer.state.items():
         for name, tensor in state.items():
-            if getattr(tensor, "shape", param.shape) not in (param.shape, param.new_zeros(()).shape):
+            if isinstance(tensor, Tensor) and tensor.shape not in (param.shape, param.new_zeros(()).shape):
                 raise ValueError(f"{name} has shape {list(tensor.shape)}, not {list(param.shape)}")
 
 
-def build_evaluation(cfg: DictConfig, parts: Parts) -> Any:
-    """The evaluation of ``parts`` against the opponent of ``cfg``: call it with an agent and a random generator."""
-    return build(cfg, "evaluation", game=parts.game, opponent=build(cfg, "opponent", game=parts.game))
+def build_evaluation(cfg: DictConfig, parts: Parts) -> Evaluation:
+    """The evaluation of ``parts`` against the opponent of ``cfg``."""
+    evaluation: Evaluation = build(cfg, "evaluation", game=parts.game, opponent=build(cfg, "opponent", game=parts.game))
+    return evaluation

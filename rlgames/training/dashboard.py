@@ -1,7 +1,7 @@
 """What TensorBoard shows of a run: curves, step sizes, boards, and its configuration."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
@@ -12,23 +12,18 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch.utils.tensorboard.summary import hparams
 
+from rlgames.agents.agent import Agent
+from rlgames.evaluation.evaluation import Measure
 from rlgames.evaluation.matches import play_match
 from rlgames.games.drawing import Picture, row
+from rlgames.games.game import Game
 from rlgames.players import GreedyPlayer
 from rlgames.training.events import Summaries
 from rlgames.training.raster import pixels
 
 # Charts of the page "custom scalars"; tags are regular expressions; a margin chart lists value, lower and upper bound.
 LAYOUT: dict[str, dict[str, list[Any]]] = {
-    "learning": {
-        "success": ["Multiline", ["evaluation/success_.*", "evaluation/optimal"]],
-        "success as first, 95 % interval": [
-            "Margin",
-            ["evaluation/success_first", "evaluation/low_first", "evaluation/high_first"],
-        ],
-        "lost": ["Multiline", ["evaluation/losses_(first|second)$"]],
-        "mean |TD error|": ["Multiline", ["train/td_error"]],
-    },
+    "learning": {"mean |TD error|": ["Multiline", ["train/td_error"]]},  # after the measures of the evaluation
     "speed": {"games per second": ["Multiline", ["train/games_per_second"]]},
     "step sizes": {
         "step size, median and 5 to 95 %": [
@@ -46,7 +41,6 @@ LAYOUT: dict[str, dict[str, list[Any]]] = {
 }
 MOST = 1e19  # TensorBoard's bins end slightly above
 PARTS = ("game", "features", "network", "learner", "optimizer")
-PROOF = {"losses_first", "losses_second", "optimal"}  # figures of evaluations without success rates
 
 
 class Dashboard:
@@ -60,9 +54,9 @@ class Dashboard:
     def __init__(self, folder: Path, games: int) -> None:
         self._writer = Summaries(folder, games + 1 if games else None)
 
-    def begin(self, games: int, cfg: DictConfig) -> None:
+    def begin(self, games: int, cfg: DictConfig, measures: Sequence[Measure] = ()) -> None:
         """Lay out the charts, and write the run's summary and configuration."""
-        self._writer.add_custom_scalars(LAYOUT)
+        self._writer.add_custom_scalars(LAYOUT | {"learning": charts(measures) | LAYOUT["learning"]})
         self._writer.add_text("run", f"**{sentence(cfg)}**", games)
         self.text(games, "configuration", OmegaConf.to_yaml(cfg, resolve=True))
 
@@ -106,8 +100,7 @@ class Dashboard:
         out, since one run's would be used for all. It treats every scalar as a metric, in alphabetical order; "Final"
         comes first.
         """
-        names = [name for name in numbers if name.startswith("success")] or list(numbers.keys() & PROOF)
-        metrics = {f"Final/{name}": numbers[name] for name in names}
+        metrics = {f"Final/{name}": number for name, number in numbers.items()}
         _, *session = hparams(choices(cfg), metrics)  # type: ignore[no-untyped-call]
         for summary in session:
             self._writer._get_file_writer().add_summary(summary)
@@ -124,22 +117,31 @@ class Dashboard:
         self._writer.close()
 
 
-def own_game(game: Any, greedy: GreedyPlayer, rng: np.random.Generator) -> list[Any]:
+def own_game(game: Game[Any], greedy: GreedyPlayer, rng: np.random.Generator) -> list[Any]:
     """The boards of a game that the agent plays against itself."""
     moves, _ = play_match(greedy, greedy, game.board, rng)
     return list(accumulate(moves, lambda board, move: board.play(move), initial=game.board))
 
 
-def thoughts(parts: Any, boards: Sequence[Any]) -> Picture:
+def thoughts(game: Game[Any], agent: Agent[Any], boards: Sequence[Any]) -> Picture:
     """A game in four pictures, with the agent's value of each move where it still has a choice."""
-    game = parts.game
     seen = [boards[k * (len(boards) - 1) // 3] for k in range(4)]
-    move_values = getattr(parts.learner, "move_values", None)  # not every learner reports move values
     pictures = []
     for board in seen:
-        values = move_values(parts.agent, board).tolist() if move_values and not board.over() else []
-        pictures.append(game.picture(board, dict(zip(board.moves().tolist(), values, strict=False))))
+        values = [] if board.over() else agent.move_values(board).tolist()
+        pictures.append(game.picture(board, dict(zip(board.moves().tolist(), values, strict=True))))
     return row(pictures, (f"ply {board.ply}" for board in seen))
+
+
+def charts(measures: Iterable[Measure]) -> dict[str, list[Any]]:
+    """A chart of each kind of measure, and of each that has an interval."""
+    found: dict[str, list[Any]] = {}
+    for measure in measures:
+        found.setdefault(measure.label, ["Multiline", []])[1].append(f"evaluation/{measure.name}$")
+        if measure.low:
+            tags = [f"evaluation/{name}" for name in (measure.name, measure.low, measure.high)]
+            found[f"{measure.name.replace('_', ' ')}, 95 % interval"] = ["Margin", tags]
+    return found
 
 
 def sentence(cfg: DictConfig) -> str:

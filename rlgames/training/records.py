@@ -19,8 +19,12 @@ from typing import Any
 
 import torch
 from omegaconf import DictConfig, OmegaConf
+from torch import nn
 
-from rlgames.agents.eager import slope
+from rlgames.evaluation.evaluation import Measure
+from rlgames.games.game import PartBoard
+from rlgames.networks.network import Network, slope
+from rlgames.networks.table import ValueNetwork, table_of
 from rlgames.optim import DivergenceError, StepSize
 from rlgames.training.files import LOCK, owned, remove_temporaries, write_atomically
 from rlgames.training.trust import read_config, words_for
@@ -182,29 +186,36 @@ def curve(rows: list[Row], key: str) -> list[tuple[int, float]]:
     return [(row["games"], row[key]) for row in rows if row.get(key) is not None]
 
 
-def games_to(level: float, rows: list[Row], key: str) -> int | None:
-    """Games after which the running median of 3 evaluations of ``key`` first reached ``level``; None if never.
+def games_to(level: float, rows: list[Row], measure: Measure) -> int | None:
+    """Games after which the running median of 3 evaluations first reached ``level``; None if never.
 
     The median is over an evaluation and its two neighbours. The first one's missing neighbour counts as 0, the rate of
-    an untrained agent; the last one is its own.
+    an untrained agent, or as the worst value; the last one is its own.
+
+    Args:
+        level: in percent, if the measure is a share.
+        rows: of figures.
+        measure: which of them.
     """
-    series = curve(rows, key)
-    values = [value for _, value in series]
-    padded = [0.0, *values, *values[-1:]]
+    series = curve(rows, measure.name)
+    sign, goal = 1 if measure.more_is_better else -1, level / 100 if measure.percent else level
+    values = [sign * value for _, value in series]
+    padded = [0.0 if measure.more_is_better else -math.inf, *values, *values[-1:]]
     for k, (games, _) in enumerate(series):
-        if sorted(padded[k : k + 3])[1] >= level:
+        if sorted(padded[k : k + 3])[1] >= sign * goal:
             return int(games)
     return None
 
 
-def rule_numbers(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[str, float]:
+def rule_numbers(network: nn.Module, optimizer: torch.optim.Optimizer | None) -> dict[str, float]:
     """The share of weights that have learned; for rules with shared numbers also these and the step size.
 
     Args:
         network: the value network.
         optimizer: None if the learner brings its own network; the result is then empty.
     """
-    numbers = {"optimizer/active_share": network.share_changed()} if optimizer else {}
+    share = network.share_changed() if optimizer and isinstance(network, Network) else None
+    numbers = {} if share is None else {"optimizer/active_share": share}
     if isinstance(optimizer, StepSize) and optimizer.shared:
         p = optimizer.hyper(optimizer.param_groups[0])
         numbers |= {f"optimizer/{name}": float(getattr(p, name)) for name in optimizer.shared}
@@ -214,26 +225,27 @@ def rule_numbers(network: Any, optimizer: torch.optim.Optimizer | None) -> dict[
 
 
 def step_share(
-    network: Any, optimizer: torch.optim.Optimizer | None, boards: Sequence[Any], delta: float = 0.1
+    network: nn.Module, optimizer: torch.optim.Optimizer | None, boards: Sequence[PartBoard], delta: float = 0.1
 ) -> dict[str, float]:
     """The share of a board's error that a step removes: the change of the value divided by ``delta``.
 
     The steps are made on copies of the active weights, separately for each board and without traces.
 
     Args:
-        network: the value network.
-        optimizer: the result is empty if it is not one of our rules.
+        network: the result is empty if it is more than a sum of table rows.
+        optimizer: or if it is not one of our rules.
         boards: the result is their mean.
         delta: the TD error; the change of rules that normalise by it is not proportional to it.
     """
-    if not isinstance(optimizer, StepSize) or not hasattr(network, "indices"):
+    table = table_of(network)
+    if not isinstance(optimizer, StepSize) or table is None:
         return {}
-    shares = [_share(network, optimizer, rows, delta) for rows in network.indices(*boards)]
+    shares = [_share(table, optimizer, rows, delta) for rows in table.indices(*boards)]
     return {"optimizer/step_share": sum(shares) / len(shares)}
 
 
 @torch.no_grad()
-def _share(network: Any, optimizer: StepSize, rows: torch.Tensor, delta: float) -> float:
+def _share(network: ValueNetwork, optimizer: StepSize, rows: torch.Tensor, delta: float) -> float:
     """``step_share`` of the board with these active ``rows``."""
     rows, x = torch.unique(rows, return_counts=True)  # a weight that is active twice has x = 2
     trial = optimizer.excerpt(rows)

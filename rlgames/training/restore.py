@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
+from rlgames.build import target_of
 from rlgames.training.assemble import Parts, assemble
 from rlgames.training.trust import without_outside
 
@@ -54,8 +55,7 @@ def restore(
 
     Args:
         path: of the folder or file.
-        engine: fused or eager; None: fused for an agent that looks ahead, if numba is installed; else eager, which
-                starts at once.
+        engine: fused or eager; None: that of the agent which evaluated the run, if it works here.
         device: of its weights.
         lookahead: plies it looks ahead; None: as in the evaluations of its training.
         trust: modules outside the package whose classes may be built; see ``rlgames.training.trust``.
@@ -63,7 +63,6 @@ def restore(
     Raises:
         ValueError: if it cannot be read or built.
     """
-    from rlgames.compiled import HAS_COMPILER
     from rlgames.training import checkpoint
 
     def use(saved: dict[str, Any]) -> Restored:
@@ -71,11 +70,19 @@ def restore(
             without_outside(saved["config"].get(part))
         cfg = OmegaConf.create(saved["config"])
         plies = lookahead or cfg.get("lookahead") or 1
-        fused = HAS_COMPILER and plies > 1 and device == "cpu"
-        cfg.update(engine=engine or ("fused" if fused else "eager"), device=device, lookahead=plies)
+        cfg.update(engine=engine or _engine(cfg, device), device=device, lookahead=plies)
         average = saved.get("average")
         if average and average["samples"]:
             saved["network"] = average["network"]
         return Restored(str(path), saved, cfg, assemble(cfg, saved))
 
     return checkpoint.load(path, use, trust)
+
+
+def _engine(cfg: DictConfig, device: str) -> str:
+    """The engine of the agent that evaluated the run of ``cfg``, or else the one that works on ``device``."""
+    from rlgames.compiled import HAS_COMPILER
+    from rlgames.optim import StepSize
+
+    batched = cfg.engine == "batched" and issubclass(target_of(cfg.optimizer._target_, "optimizer"), StepSize)
+    return "fused" if HAS_COMPILER and device == "cpu" and (batched or cfg.engine == "fused") else "eager"

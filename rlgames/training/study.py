@@ -33,11 +33,11 @@ COLUMNS = (
     "games",
     "games_to_80",  # empty: never
     "games_to_90",
-    "asymptotic",  # mean success rate over the last 200,000 games
+    "asymptotic",  # mean of the main measure over the last 200,000 games
     "train_cpu_seconds",
     "evaluation_cpu_seconds",
     "commit",
-    "curve",  # games:success, separated by blanks
+    "curve",  # games:measure, separated by blanks
 )
 ASYMPTOTIC = 200_000  # games, as published (Thill 2015, section 4.2.1)
 SHARED = ("seed", "results", "run_dir", "experiment", "games", "eval_every")  # words that do not name a variant
@@ -164,7 +164,7 @@ def _attempt(cfg: DictConfig, words: list[str], train: Train, folder: Path) -> R
 
 def _figures(result: dict[str, Any]) -> Row:
     curve = result["curve"]
-    last = [success for games, success in curve if games > result["games"] - ASYMPTOTIC]
+    last = [value for games, value in curve if games > result["games"] - ASYMPTOTIC]
     numbers = {
         "games_to_80": result.get("games_to_80"),
         "games_to_90": result.get("games_to_90"),
@@ -172,16 +172,24 @@ def _figures(result: dict[str, Any]) -> Row:
         "train_cpu_seconds": round(result["seconds"]["cpu_seconds"], 1),
         "evaluation_cpu_seconds": round(result["seconds"]["evaluation_cpu_seconds"], 1),
         "commit": result["versions"]["commit"],
-        "curve": " ".join(f"{games}:{success:.4g}" for games, success in curve),
+        "curve": " ".join(f"{games}:{value:.4g}" for games, value in curve),
     }
     return {name: "" if number is None else str(number) for name, number in numbers.items()}
 
 
 def objective(figures: dict[str, Any] | None) -> float:
-    """Games to 80 %, or twice the games of the run if never reached: what a sweeper such as Optuna's minimises."""
+    """What a sweeper such as Optuna's minimises: games to the first level of the evaluation, in a study to 80 %.
+
+    It is twice the games of the run if never reached; for an evaluation without levels the main measure at the
+    end, with a minus if more is better.
+    """
     if figures is None:
         return float("inf")
-    return float(figures.get("games_to_80") or 2 * int(figures["games"]))
+    levels = figures.get("levels", [80])
+    if levels:
+        return float(figures.get(f"games_to_{levels[0]}") or 2 * int(figures["games"]))
+    measure = figures["measure"]
+    return (-1 if measure["more_is_better"] else 1) * float(figures["evaluation"][measure["name"]])
 
 
 def key_of(cfg: DictConfig) -> str:

@@ -11,11 +11,13 @@ import numpy as np
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.agents import Batched, Fused
 from rlgames.agents.averaging import Average
 from rlgames.console.progress import ProgressBar
 from rlgames.episodes import Episodes
+from rlgames.evaluation.evaluation import Evaluation
+from rlgames.games.game import Game
 from rlgames.interrupts import SIGPIPE, Interrupted, Interruptible, ask, asked, name_of
+from rlgames.optim import StepSize
 from rlgames.players import GreedyPlayer
 from rlgames.training import checkpoint, records
 from rlgames.training.assemble import Parts, set_state, state_of
@@ -63,7 +65,7 @@ class Trainer:
     Args:
         cfg: the configuration.
         parts: game, network, learner, optimizer and agent, see ``rlgames.training.assemble.Parts``.
-        evaluation: measures the agent, see ``rlgames.evaluation``; the first of its protocols gives the headline.
+        evaluation: measures the agent.
         saved: the checkpoint to resume.
 
     Raises:
@@ -71,11 +73,12 @@ class Trainer:
         OSError: if it cannot be made.
     """
 
-    def __init__(self, cfg: DictConfig, parts: Parts, evaluation: Any, saved: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, cfg: DictConfig, parts: Parts, evaluation: Evaluation, saved: dict[str, Any] | None = None
+    ) -> None:
         self.cfg, self.parts, self.evaluation = cfg, parts, evaluation
-        self.chunk = getattr(parts.learner, "chunk", 1)  # games that belong together
+        self.chunk = parts.learner.chunk
         self.log_every = max(1, cfg.eval_every // LOGS // self.chunk) * self.chunk
-        self.headline = evaluation.protocols[0]
         self.rng = np.random.default_rng(cfg.seed)
         self.progress = Progress()
         self.average = self._averaging() if cfg.average_from is not None else None
@@ -106,10 +109,9 @@ class Trainer:
         """Play the remaining games; return the content of result.json. Raises what ``rlgames.train.train`` lists."""
         with self._claim as stack:
             self.dashboard = stack.enter_context(Dashboard(self.folder, self.progress.games))
-            self.dashboard.begin(self.progress.games, self.cfg)
-            if hasattr(self.parts.learner, "open_folder"):
-                self.parts.learner.open_folder(self.folder, self.progress.games)
-                stack.callback(self.parts.learner.close)
+            self.dashboard.begin(self.progress.games, self.cfg, self.evaluation.measures)
+            self.parts.learner.open_folder(self.folder, self.progress.games)
+            stack.callback(self.parts.learner.close)
             p, total = self.progress, self.cfg.games
             there = ", already there" if p.evaluated == p.games >= total else ""
             print(f"{total:,} games of {self.parts.game.name}, in {records.shown(self.folder)}{there}", flush=True)
@@ -176,9 +178,9 @@ class Trainer:
                 with _Clock(p.seconds):
                     self._store()
                     self.average.add()
-        success = p.rows[-1].get(f"success_{self.headline}") if p.rows else None
+        strength = self.evaluation.main.shown(p.rows[-1] if p.rows else {})
         name, number = next(iter(self._curves().items()))
-        self.bar.update(p.games, p.seconds["wall_seconds"] - self._began, success, f"{name} {number:.3g}")
+        self.bar.update(p.games, p.seconds["wall_seconds"] - self._began, strength, f"{name} {number:.3g}")
 
     def _learn(self, games: int) -> Episodes:
         """Play ``games`` and learn from them; from games that belong together, all or none."""
@@ -239,9 +241,10 @@ class Trainer:
         self.dashboard.step_sizes(p.games, records.step_sizes(self.parts.optimizer))
         self.dashboard.text(p.games, "sample_game", self.evaluation.sample(greedy, rng))
         self.dashboard.show(p.games, self.parts.learner.look(self.parts.agent, p.games))
-        if hasattr(self.parts.game, "grid"):  # others need other pictures, which the learner's look may hold
-            boards = own_game(self.parts.game, greedy, rng)
-            self.dashboard.picture(p.games, "boards", thoughts(self.parts, boards))
+        game = self.parts.game
+        if isinstance(game, Game):  # others need other pictures, which the learner's look may hold
+            boards = own_game(game, greedy, rng)
+            self.dashboard.picture(p.games, "boards", thoughts(game, self.parts.agent, boards))
             error = p.rows[-1]["td_error"] or 0.1  # None or 0: no learning steps
             shares = records.step_share(self.parts.network, self.parts.optimizer, boards[:-1], error)
             self.dashboard.scalars(p.games, shares)
@@ -255,7 +258,7 @@ class Trainer:
             raise ValueError(self._not_finite(f"by game {self.progress.games}"))
         content = {
             "config": OmegaConf.to_container(self.cfg),  # keeps "${games}", which follows a new total
-            "tuples": getattr(self.parts.features, "tuples", None),
+            "tuples": self.parts.features.kept().get("tuples") if self.parts.features else None,
             "average": self.average.state_dict() if self.average else None,
             **self._state(),
             "progress": asdict(self.progress),
@@ -267,12 +270,15 @@ class Trainer:
         """Write the result of a finished run; print it, and how to continue."""
         p = self.progress
         result = self._write_result("finished")
-        self.dashboard.hparams(p.games, self.cfg, p.rows[-1])
+        names = [measure.name for measure in self.evaluation.measures]
+        self.dashboard.hparams(p.games, self.cfg, {name: p.rows[-1][name] for name in names if name in p.rows[-1]})
         row = p.rows[-1] if p.rows else {}
-        levels = [f"{level} %: {_count(result[f'games_to_{level}'])}" for level in self.evaluation.levels]
+        unit = " %" if self.evaluation.main.percent else ""
+        levels = [f"{level}{unit}: {_count(result[f'games_to_{level}'])}" for level in self.evaluation.levels]
         headline = self.evaluation.headline(row)
         self.bar.print(f"{headline} after {row.get('games', 0):,} of {self.cfg.games:,} games")
-        self.bar.print(f"games to {', to '.join(levels)} ({records.SMOOTHING})")
+        if levels:
+            self.bar.print(f"games to {', to '.join(levels)} ({records.SMOOTHING})")
         self.bar.print(records.next_commands(self.folder, 2 * p.games))
         return result
 
@@ -285,11 +291,13 @@ class Trainer:
             "seconds": p.seconds,
             "evaluation": p.rows[-1] if p.rows else None,
             **{
-                f"games_to_{level}": records.games_to(level / 100, p.rows, f"success_{self.headline}")
+                f"games_to_{level}": records.games_to(level, p.rows, self.evaluation.main)
                 for level in self.evaluation.levels
             },
+            "levels": list(self.evaluation.levels),
+            "measure": self.evaluation.main._asdict(),
             "smoothing": records.SMOOTHING,
-            "curve": records.curve(p.rows, f"success_{self.headline}"),
+            "curve": records.curve(p.rows, self.evaluation.main.name),
             "config": OmegaConf.to_container(self.cfg, resolve=True),
             "versions": records.versions(),
         }
@@ -298,7 +306,7 @@ class Trainer:
 
     def _store(self) -> None:
         """Copy what compiled code has learned into the tensors of network and optimizer."""
-        if not self._stored and isinstance(self.parts.agent, Fused | Batched):
+        if not self._stored:
             self.parts.agent.store()
         self._stored = True
 
@@ -318,7 +326,8 @@ class Trainer:
     def _not_finite(self, when: str) -> str:
         kept = any((self.folder / "checkpoints").glob("*.pt"))
         last = f"the last good checkpoint is in {records.shown(self.folder)}" if kept else "there is no checkpoint yet"
-        remedy = getattr(self.parts.optimizer, "remedy", "lower {}lr".format)("optimizer.")
+        optimizer = self.parts.optimizer
+        remedy = optimizer.remedy("optimizer.") if isinstance(optimizer, StepSize) else "lower optimizer.lr"
         return f"the values became infinite or NaN {when}; {last}; the optimizer diverged, {remedy}"
 
 

@@ -73,7 +73,7 @@ def learner(**words):
 def gradient(agent, board, colour):
     """Of V by every coefficient, by differences."""
     w = agent.network.embedding.weight
-    v = agent.network([board])
+    v = agent.network(agent.features.encode([board]))
     (row,) = torch.autograd.grad(v, w)
     return colour * row.squeeze(1).numpy()
 
@@ -83,13 +83,13 @@ def test_the_gradient_is_that_of_autograd_and_of_differences(colour):
     agent = agent_with()
     board = game(plies=15).course.board
     before = agent.coefficients().astype(np.float64)
-    value = colour * agent.network([board]).item()
+    value = colour * agent.network(agent.features.encode([board])).item()
     expected = gradient(agent, board, colour)
     agent.learn(board, colour, value, 1.0)
     moved = (agent.weight.detach().numpy().ravel() - before)[:]
     lr = agent.optimizer.defaults["lr"]
     assert moved == pytest.approx(lr * expected, abs=1e-6)
-    indices, counts = ChessTerms(GAME).features(board)
+    indices, counts = ChessTerms(GAME).active(board)
     j = sum(before[i] * c for i, c in zip(indices, counts, strict=True))
     for k in (0, len(indices) // 2, -1):
         bumped = np.tanh(BETA * (j + 1e-5 * counts[k])) - np.tanh(BETA * j)
@@ -106,7 +106,7 @@ def test_a_game_moves_the_coefficients_by_the_formula():
         v = [np.tanh(BETA * t.score) for t in own] + [-colour]
         for t, thought in enumerate(own):
             total = sum(0.7 ** (j - t) * (v[j + 1] - v[j]) for j in range(t, len(own)))
-            indices, counts = ChessTerms(GAME).features(thought.leaf)
+            indices, counts = ChessTerms(GAME).active(thought.leaf)
             expected[indices] += 0.1 * total * BETA * (1 - v[t] ** 2) * colour * counts
     played = type("Game", (), {"record": record, "learners": (1, -1)})
     episodes = teacher._learn(agent, played)
@@ -198,7 +198,7 @@ def test_tree_strap_moves_evaluations_towards_scores_and_bounds_that_they_violat
     expected, taught = agent.weight.detach().numpy().ravel().copy(), 0
     for row, player, _, bound, score, quiet in zip(*tree, strict=True):
         board = Board(*map(int, row))
-        delta = np.tanh(BETA * score) - player * agent.network([board]).item()
+        delta = np.tanh(BETA * score) - player * agent.network(agent.features.encode([board])).item()
         if quiet and (bound == EXACT or (bound == LOWER and delta > 0) or (bound == UPPER and delta < 0)):
             expected += 0.1 * delta * gradient(agent, board, player)
             taught += 1

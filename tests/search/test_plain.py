@@ -23,6 +23,10 @@ from rlgames.search.bounds import EXACT, LOWER, UPPER
 from rlgames.search.plain import search
 
 
+def pawns_of(network):
+    return lambda boards: network.linear(network.features.encode(boards))
+
+
 class Cells(nn.Module):
     """A network of two layers over the stones of the board, in double precision: batches add in another order."""
 
@@ -222,7 +226,7 @@ def test_chess_as_compiled_search_plays_it():
                 compiled.clear()
                 found = compiled.run(board, limits=Limits(depth=depth))
                 notes = []
-                eager = search(board, depth, network.linear, win=1000.0, tactics=Exchanges(), notes=notes)
+                eager = search(board, depth, pawns_of(network), win=1000.0, tactics=Exchanges(), notes=notes)
                 assert notes[-1].bound == EXACT
                 both += agreeing(found.tree, notes)
                 if found.mate:
@@ -239,6 +243,6 @@ def test_tactics_look_beyond_the_depth():
     board = Board.from_fen("4k3/8/2p5/3p4/8/8/8/3RK3 w - - 0 1")
     network = LinearEvaluation(ChessTerms(Chess()))
     with torch.no_grad():
-        short, long = (search(board, 1, network.linear, 1000.0, tactics=t) for t in (None, Exchanges()))
+        short, long = (search(board, 1, pawns_of(network), 1000.0, tactics=t) for t in (None, Exchanges()))
     assert board.uci(short.line[0]) == "d1d5"
     assert board.uci(long.line[0]) != "d1d5"
