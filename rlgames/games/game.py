@@ -5,16 +5,20 @@ the game with a win, a loss or a draw for the player who makes it. ``misfit`` sa
 points, passes, and moves that change several parts of the board do not fit yet.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from rlgames.games.drawing import Picture, discs, marked, marks
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
 class Board(Protocol):
@@ -164,8 +168,10 @@ class Game(Rules[P]):
         Raises:
             ValueError: for a game without such boards.
         """
+        import torch
+
         if self.boards is None:
-            raise ValueError(f"engine=batched needs boards as tensors, which {self.name} has not; use engine=fused")
+            raise ValueError(f"engine=batched needs boards as tensors, which {self.name} lacks; use engine=fused")
         return self.boards(*(torch.full((n,), field, device=device) for field in self.board))
 
     @abstractmethod
@@ -274,6 +280,8 @@ def _broken_move(game: Game[P], board: P, move: int, after: P) -> str | None:
 
 def _broken_tensors(game: Game[P], board: P) -> str | None:
     """Where the tensor boards of ``game`` say anything else than ``board``, which ``engine=batched`` would believe."""
+    import torch
+
     if game.boards is None or board.over():
         return None
     many = game.boards(*(torch.tensor([field]) for field in board))

@@ -1,6 +1,5 @@
 import io
 import itertools
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,13 +8,18 @@ from rlgames.chess.board import START, Board, Chess
 from rlgames.chess.contest import Adjudication, Course, play
 from rlgames.chess.epd import split_epd
 from rlgames.chess.evaluation import start_values
+from rlgames.chess.features import ChessTerms
 from rlgames.chess.match_evaluation import MatchEvaluation
 from rlgames.chess.openings import Openings
 from rlgames.chess.pairs import play_pair
 from rlgames.chess.pgn import from_san, pgn, read_pgn, san
 from rlgames.chess.search import Result
+from rlgames.chess.search_agent import SearchAgent
 from rlgames.chess.searcher import Searcher, Untrained
 from rlgames.chess.uci_engine import EngineError
+from rlgames.networks.linear import LinearEvaluation
+from rlgames.optim import TDL
+from rlgames.players import GreedyPlayer
 
 GAME = Chess()
 FREE = Adjudication(resign=0, draw_moves=0)
@@ -313,7 +317,8 @@ def test_a_player_against_itself_is_even():
 
 
 def test_equal_pairs_of_an_evaluation_count_once():
-    agent = SimpleNamespace(agent=SimpleNamespace(coefficients=start_values))
+    network = LinearEvaluation(ChessTerms(GAME))
+    agent = GreedyPlayer(SearchAgent(network, TDL(network.parameters()), Searcher))
     rules, game = Adjudication(max_plies=40), GAME
     for plies, different in ((0, 1), (4, 3)):
         match = MatchEvaluation(game, Untrained(game, nodes=20), Openings(random_plies=plies), rules, games=6, nodes=60)
