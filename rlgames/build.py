@@ -42,9 +42,9 @@ def load(*words: str, config: str = "train", hydra: bool = False) -> DictConfig:
 def groups(config: str) -> list[str]:
     """The groups of files that program ``config`` lets choose from; with a plus those that are added."""
     defaults = OmegaConf.load(CONF / f"{config}.yaml").defaults
-    keys = [str(key) for entry in defaults if isinstance(entry, DictConfig) for key in entry]
-    hidden = () if config == "train" else ("features",)  # there for games, which choose them
-    listed = [key for key in keys if not key.startswith("override ") and key not in hidden]
+    files = [(str(key), file) for entry in defaults if isinstance(entry, DictConfig) for key, file in entry.items()]
+    # features: null is there for games, which choose them
+    listed = [key for key, file in files if not key.startswith("override ") and (key, file) != ("features", None)]
     return sorted(listed) + ["+experiment"] * (config == "train")
 
 

@@ -92,7 +92,9 @@ class MisereGame(TicTacToe):
 
 
 # Those that leave rows rows: here rows and columns differ.
-UPRIGHT = tuple(s for s in TicTacToe.symmetries if {frozenset(s[c] for c in row) for row in ROWS} == set(map(frozenset, ROWS)))
+UPRIGHT = tuple(
+    s for s in TicTacToe.symmetries if {frozenset(s[c] for c in row) for row in ROWS} == set(map(frozenset, ROWS))
+)
 
 
 class EarlyDrawGame(TicTacToe):

@@ -88,6 +88,8 @@ def _broken_move(game: Game[P], board: P, move: int, after: P) -> str | None:
     others = [part for part in range(game.n_parts) if part != move and board.code(part) != after.code(part)]
     if others:
         return f"the move {move} changes part {others[0]}; a move may change only the part with its own number"
+    if not 0 <= after.code(move) < game.n_codes:
+        return f"the move {move} leads to code {after.code(move)}; codes are from 0 to n_codes - 1 = {game.n_codes - 1}"
     if after.code(move) == board.code(move):
         return f"the move {move} is offered, but changes nothing"
     if game.previous[after.code(move)] != board.code(move):

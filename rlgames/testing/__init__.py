@@ -1,6 +1,7 @@
 """Conformance kits: whether a game, features, a network, a rule or a learner keeps its contract.
 
-Each kit returns None if all is well, and else raises a ``ContractError``: one sentence that says what is wrong and where.
+Each kit returns None if all is well, and else raises a ``ContractError``: one sentence that says what is wrong, and
+where.
 
     from rlgames.testing import check_game
 
@@ -9,11 +10,11 @@ Each kit returns None if all is well, and else raises a ``ContractError``: one s
 ``python -m rlgames.check game=mine`` runs the kits for all parts of a configuration.
 """
 
-from rlgames.testing.contract import ContractError
+from rlgames.testing.contract import ContractError, name_of
 from rlgames.testing.features import check_features
 from rlgames.testing.game import check_game
 from rlgames.testing.learner import check_learner
 from rlgames.testing.network import check_network
 from rlgames.testing.rule import check_rule
 
-__all__ = ["ContractError", "check_features", "check_game", "check_learner", "check_network", "check_rule"]
+__all__ = ["ContractError", "check_features", "check_game", "check_learner", "check_network", "check_rule", "name_of"]

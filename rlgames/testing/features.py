@@ -92,6 +92,10 @@ def _check_table(features: TableFeatures, game: Game[Any], boards: list[Any], se
         return
     images, n = compact.images, features.n_features
     require(images >= 1 and n % images == 0, f"{name}: images is {images}, which does not divide n_features = {n}")
+    require(
+        images in (1, len(game.symmetries)),
+        f"{name}: images is {images}; {game.name} has {len(game.symmetries)} symmetries, and 1 is for none",
+    )
     for line, moves in lines:
         for ply, board in enumerate(line[:-1]):
             where = f"{name}, {place(game, moves[:ply])}"
@@ -99,7 +103,8 @@ def _check_table(features: TableFeatures, game: Game[Any], boards: list[Any], se
             full = features.rows[relative + compact.begin_of(board.player())]
             encoded = features.encode([board])[0].numpy()
             require(
-                bool(np.array_equal(full, encoded)), f"{where}: the compact rows stand for {full}, encode gives {encoded}"
+                bool(np.array_equal(full, encoded)),
+                f"{where}: the compact rows stand for {full}, encode gives {encoded}",
             )
             _check_places(encoded, images, where)
             _check_step(compact, board, relative, moves[ply], where)
@@ -112,7 +117,7 @@ def _check_table(features: TableFeatures, game: Game[Any], boards: list[Any], se
             f"{name}: tables() of player {board.player()} does not begin at begin_of() = {begin}",
         )
     if images > 1:
-        _check_images(features, game, images, lines, name)
+        _check_images(features, game, lines, name)
     if HAS_COMPILER:
         _check_compiled(compact, lines[:3], n, name)
     if game.boards is not None:
@@ -130,7 +135,9 @@ def _check_places(encoded: npt.NDArray[np.int64], images: int, where: str) -> No
     places = np.arange(len(encoded)) % (len(encoded) // images)
     pairs = np.unique(np.stack([encoded, places]), axis=1)[0]
     twice = pairs[1:][pairs[1:] == pairs[:-1]]
-    require(not len(twice), f"{where}: row {twice[:1]} occurs at two places of one image; allowed is one place of several")
+    require(
+        not len(twice), f"{where}: row {twice[:1]} occurs at two places of one image; allowed is one place of several"
+    )
 
 
 def _check_step(
@@ -145,12 +152,9 @@ def _check_step(
 
 
 def _check_images(
-    features: TableFeatures, game: Game[Any], images: int, lines: list[tuple[list[Any], list[int]]], name: str
+    features: TableFeatures, game: Game[Any], lines: list[tuple[list[Any], list[int]]], name: str
 ) -> None:
     """Images of a board have the same rows, in another order."""
-    require(
-        images == len(game.symmetries), f"{name}: images is {images}, but {game.name} has {len(game.symmetries)} symmetries"
-    )
     size = game.n_cells // game.n_parts
     for k, symmetry in enumerate(game.symmetries):
         image_of = {symmetry[part * size] // size: part for part in range(game.n_parts)}
@@ -197,9 +201,8 @@ def _check_compiled(compact: CompiledFeatures, lines: list[tuple[list[Any], list
         differ = np.argwhere(seen[0] != seen[1])
         if len(differ):
             ply, kind, _ = differ[0]
-            broken(
-                f"{name}: compiled, {('active', 'step', 'begin_of')[kind]} gives other rows than in Python after {ply} plies"
-            )
+            method = ("active", "step", "begin_of")[kind]
+            broken(f"{name}: compiled, {method} gives other rows than in Python after {ply} plies")
 
 
 def _check_tensors(features: TableFeatures, game: Game[Any], boards: list[Any], name: str) -> None:

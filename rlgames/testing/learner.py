@@ -78,18 +78,19 @@ def check_learner(
     game: Rules[Any],
     features: Features[Any] | None = None,
     network: nn.Module | None = None,
-    optimizer: Optimizers = lambda params: TDL(params, lr=LR),
+    optimizer: Optimizers | None = None,
 ) -> None:
     """Check whether ``learner`` keeps the contract of ``rlgames.learners.learner`` on ``game``.
 
-    It plays some games: their counts must agree, the same seed must teach the same, also in two halves with a checkpoint
-    between and compiled, the end of a game must move values towards the result, and schedules must stay in range.
+    It plays some games. Their counts must agree. The same seed must teach the same, also compiled, and in two halves
+    with a checkpoint between. The end of a game must move values towards the result. Schedules must stay in range.
 
     Args:
         learner: the learner, which stays as it is; a class with nothing but ``train`` is adopted.
         game: the game that it was built with.
-        features, network: what the agent sees and values with; None: a small table, unless the learner brings its own.
-        optimizer: makes the optimizer of parameters.
+        features: what the agent sees; None: those of a small table.
+        network: what it values with; None: that table, unless the learner brings its own.
+        optimizer: makes the optimizer of parameters; None: TDL.
 
     Raises:
         ContractError: naming what is broken.
@@ -107,7 +108,7 @@ def check_learner(
             cells = list(range(game.n_cells))
             features = NTuples(game, [cells[k : k + 3] for k in range(0, len(cells), 2)], states=3)
         network = ValueNetwork(features, init=0.1, dtype="float64")  # type: ignore[arg-type] # it refuses others
-    bench = Bench(learner, game, features, network, optimizer, name)
+    bench = Bench(learner, game, features, network, optimizer or _tdl, name)
     try:
         _check_curves(bench)
         _check_games(bench)
@@ -116,6 +117,10 @@ def check_learner(
             _check_end(bench, game)
     finally:
         learner.close()
+
+
+def _tdl(params: Iterable[nn.Parameter]) -> TDL:
+    return TDL(params, lr=LR)
 
 
 def _rng() -> np.random.Generator:
@@ -137,7 +142,9 @@ def _check_curves(bench: Bench) -> None:
             lost = [name for name, curve in curves.items() if not np.isfinite(curve).all()]
             if lost:
                 run.play(0, 1, _rng())
-                broken(f"{bench.name}: curves gives {lost[0]} = nan if {key} does; refuse a schedule that leaves its range")
+                broken(
+                    f"{bench.name}: curves gives {lost[0]} = nan if {key} does; refuse a schedule that leaves its range"
+                )
         except ContractError:
             raise
         except ValueError:
@@ -190,12 +197,14 @@ def _check_episodes(bench: Bench, episodes: Any, games: int) -> None:
     most = games * bench.game.n_cells if isinstance(bench.game, Game) else np.inf
     require(games <= episodes.plies <= most, f"{name}: Episodes counts {episodes.plies} plies in {games} games")
     require(
-        0 < episodes.updates <= 2 * episodes.plies, f"{name}: Episodes counts {episodes.updates} updates in {games} games"
+        0 < episodes.updates <= 2 * episodes.plies,
+        f"{name}: Episodes counts {episodes.updates} updates in {games} games",
     )
     require(0 <= episodes.errors < np.inf, f"{name}: Episodes gives {episodes.errors} as the sum of |td_error|")
     won = episodes.first + episodes.second
     require(
-        episodes.first >= 0 and episodes.second >= 0 and won <= games, f"{name}: Episodes counts {won} wins in {games} games"
+        episodes.first >= 0 and episodes.second >= 0 and won <= games,
+        f"{name}: Episodes counts {won} wins in {games} games",
     )
 
 
@@ -270,7 +279,9 @@ def _value(run: Run, features: Features[Any] | None, board: Any) -> float:
     """The value of ``board`` for the first player, as learned."""
     agent = run.agent
     if not agent.afterstates or features is None:
-        return board.player() * float(agent.move_values(board).sum())
+        total: float = agent.move_values(board).sum()
+        return board.player() * total
     with torch.no_grad():
         x = features.encode([board]).to(next(agent.network.parameters()).device)
-        return float(agent.network(x))
+        value: float = agent.network(x).item()
+        return value

@@ -70,7 +70,7 @@ def _check_values(network: nn.Module, x: Tensor, name: str) -> None:
         f"{name} gives other values for the same boards again, up to {float((again - values).abs().max()):.2g} apart;"
         " agents do not switch dropout and the like off",
     )
-    alone = torch.cat([network(row) for row in x.split(1)])
+    alone = torch.cat([network(row) for row in torch.split(x, 1)])
     require(
         bool(torch.allclose(alone, values, rtol=0, atol=near)),
         f"{name} gives a board another value alone than among others, up to {float((alone - values).abs().max()):.2g} "
@@ -79,9 +79,11 @@ def _check_values(network: nn.Module, x: Tensor, name: str) -> None:
     output = network.output if isinstance(network, Network) else "identity"
     low = 0 if output == "sigmoid" else -1
     require(
-        bool((values >= low).all() and (values <= 1).all()) if output != "identity" else float(values.abs().mean()) <= 1,
-        f"{name} gives values from {float(values.min()):.3g} to {float(values.max()):.3g}; with output {output} they are "
-        f"from {low} (the second player wins) to 1",
+        bool((values >= low).all() and (values <= 1).all())
+        if output != "identity"
+        else float(values.abs().mean()) <= 1,
+        f"{name} gives values from {float(values.min()):.3g} to {float(values.max()):.3g}; with output {output} they "
+        f"are from {low} (the second player wins) to 1",
     )
 
 

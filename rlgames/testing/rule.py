@@ -62,7 +62,9 @@ def _steps(seed: int) -> list[Step]:
     rng, steps = np.random.default_rng(seed), []
     for _ in range(STEPS):
         rows = rng.permutation(IDLE)[:3].tolist()
-        steps.append(Step(float(rng.uniform(-1, 1)), float(rng.uniform(0.3, 1)), rows, rng.choice([1.0, 2.0], 3).tolist()))
+        steps.append(
+            Step(float(rng.uniform(-1, 1)), float(rng.uniform(0.3, 1)), rows, rng.choice([1.0, 2.0], 3).tolist())
+        )
     return steps
 
 
@@ -115,7 +117,7 @@ def _check_direction(rule: type[StepSize], hyper: dict[str, Any], name: str) -> 
         value = before = float((learned.weight.detach() * x).sum())
         for _ in range(STEPS):
             learned.weight.grad = x.clone()
-            learned.optimizer.step(before + 10 * sign - value)
+            learned.optimizer.step(before + 0.5 * sign - value)
             value = float((learned.weight.detach() * x).sum())
         what = "not at all" if value == before else "away from it"
         require(sign * (value - before) > 0, f"{name}: {STEPS} steps towards a target move the value {what}")
@@ -152,7 +154,9 @@ def _check_saved(rule: type[StepSize], hyper: dict[str, Any], traces: Traces | N
     other = Learned(rule, hyper, one.weight.detach())
     other.optimizer.load_state_dict(saved(one.optimizer.state_dict()))
     same = torch.equal(one.take(_steps(1), traces=traces), other.take(_steps(1), traces=traces))
-    require(same, f"{name}: loaded from state_dict() it learns other weights than without a break; some state is not saved")
+    require(
+        same, f"{name}: loaded from state_dict() it learns other weights than without a break; some state is not saved"
+    )
 
 
 def _check_refusals(rule: type[StepSize], hyper: dict[str, Any], name: str) -> None:
@@ -189,4 +193,6 @@ def _check_compiled(rule: type[StepSize], hyper: dict[str, Any], name: str) -> N
             broken(f"{name}: {kind.__name__} cannot learn with it: {said(error)}", error)
         weights.append(network.embedding.weight.detach())
     difference = float((weights[0] - weights[1]).abs().max())
-    require(difference < 1e-10, f"{name}: compiled, {GAMES} games lead to weights {difference:.2g} away from those in torch")
+    require(
+        difference < 1e-10, f"{name}: compiled, {GAMES} games lead to weights {difference:.2g} away from those in torch"
+    )

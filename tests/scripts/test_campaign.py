@@ -53,7 +53,8 @@ def test_every_key_of_every_program_is_tried_with_each_kind_of_value(program):
 def test_there_is_no_program_without_lines():
     from rlgames.__main__ import PROGRAMS
 
-    assert {line.key.program for line in words.all_lines()} == set(PROGRAMS)
+    takes_the_words_of_train = {"check"}
+    assert {line.key.program for line in words.all_lines()} == set(PROGRAMS) - takes_the_words_of_train
 
 
 def test_the_names_of_lines_are_their_own():
