@@ -438,7 +438,7 @@ def test_faults_of_rules(rule, eagerly):
 
 
 def test_it_is_a_rule_at_all():
-    with pytest.raises(ContractError, match="SGD is no subclass of rlgames.StepSize"):
+    with pytest.raises(ContractError, match=r"SGD is no subclass of rlgames\.StepSize"):
         check_rule(torch.optim.SGD)
 
 
