@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,16 @@ from rlgames.training.restore import restore
 from rlgames.training.trust import check_outside, trusted
 
 
-def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
+def evaluate(
+    cfg: DictConfig, words: list[str] | None = None, begin: Callable[[str], None] = lambda text: None
+) -> dict[str, Any]:
     """Measure the agent of ``cfg.checkpoint`` by ``cfg.evaluation``.
 
     Args:
         cfg: the configuration; see conf/evaluate.yaml.
         words: the overrides of the command line. If none names the evaluation and training used another kind, such as
             all lines of play, that kind is used, against its opponent.
+        begin: is told which agent is measured, before that takes its time.
 
     Returns:
         The figures by name; "scores" holds the scores of the evaluation, "report" the same as text.
@@ -49,6 +53,7 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
             OmegaConf.to_container(OmegaConf.masked_copy(cfg, ["evaluation", "opponent"])), named, choose=True
         )
     evaluation = build_evaluation(cfg, parts)
+    begin(f"{saved['games']:,} games of training, {restored.path}")
     scores = evaluation.scores(restored.greedy(), np.random.default_rng(cfg.seed))
     figures = {"games": saved["games"], **evaluation.flat(scores)}
     if cfg.json is not None:
@@ -60,12 +65,12 @@ def evaluate(cfg: DictConfig, words: list[str] | None = None) -> dict[str, Any]:
 def main(cfg: DictConfig) -> None:
     """Evaluate as the command line describes."""
     try:
+        cfg = ready(cfg)
         cfg.checkpoint = chosen_run(cfg)
-        result = evaluate(cfg, list(HydraConfig.get().overrides.task))
+        result = evaluate(cfg, list(HydraConfig.get().overrides.task), lambda text: print(text, flush=True))
     except Exception as error:
         cli.report(error, "evaluate")
         sys.exit(1)
-    print(f"{result['games']:,} games of training, {cfg.checkpoint}")
     print(result["report"])
 
 

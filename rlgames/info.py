@@ -47,12 +47,13 @@ def report() -> str:
     from rlgames import __version__
     from rlgames.build import CONF
     from rlgames.players.solved import cache_folder as solved_folder
+    from rlgames.players.solver import SOLVED
     from rlgames.training.records import versions
 
     found = versions()
     commit = f" ({found.pop('commit')})" if found.get("commit") else ""
     names = [f"{name} {number}" for name, number in found.items() if name not in ("python", "rlgames") and number]
-    solved = solved_folder() / "connect4-solved-1.sqlite"
+    solved = solved_folder() / SOLVED
     size = f"{solved.stat().st_size / 1e6:.1f} MB" if solved.is_file() else "none yet"
     return "\n".join(
         [

@@ -1,6 +1,7 @@
 """A match between two chess players: ``python -m rlgames.match first=runs/chess/2026-01-31_12-00-00 second=start``."""
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -12,7 +13,7 @@ from typing import Any
 import hydra
 from omegaconf import DictConfig, OmegaConf
 
-from rlgames.build import CONF, build, ready
+from rlgames.build import CONF, build, check_numbers, has_words, ready, shown
 from rlgames.console import cli
 from rlgames.training.trust import trusted
 
@@ -25,15 +26,26 @@ def check_match(cfg: DictConfig) -> None:
     Raises:
         ValueError: naming the key, its value and what is allowed.
     """
-    for key, least in {"games": 2, "nodes": 0, "depth": 0, "processes": 1, "seed": 0}.items():
-        if not (type(cfg[key]) is int and cfg[key] >= least):
-            raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least {least}")
+    check_numbers(cfg, games=2, nodes=0, depth=0, processes=1, seed=0)
+    for key in ("first", "second"):
+        if not (isinstance(cfg[key], str) and cfg[key].strip()):
+            raise ValueError(f"{key} is {shown(cfg[key])}; it must be a run folder, a checkpoint, start, or an engine")
+    for key in ("openings", "adjudication"):
+        if not isinstance(cfg[key], DictConfig):
+            raise ValueError(has_words(key, shown(cfg[key])))
+    if not isinstance(cfg.options, DictConfig | None):
+        raise ValueError(f"options is {shown(cfg.options)}; it must be null or names and values: {{NAME: VALUE}}")
+    if type(cfg.sprt) is not bool:
+        raise ValueError(f"sprt is {shown(cfg.sprt)}; it must be true or false")
+    for key in ("ms", "elo0", "elo1"):
+        if type(cfg[key]) not in (int, float) or not math.isfinite(cfg[key]):
+            raise ValueError(f"{key} is {shown(cfg[key])}; it must be a finite number")
     if cfg.games % 2:
         raise ValueError(f"games is {cfg.games}; it must be even, since every opening is played with both colours")
-    if not (type(cfg.ms) in (int, float) and 0 <= cfg.ms < float("inf")) or not cfg.nodes + cfg.depth + cfg.ms:
+    if cfg.ms < 0 or not cfg.nodes + cfg.depth + cfg.ms:
         raise ValueError(f"nodes is {cfg.nodes}, depth {cfg.depth}, ms {cfg.ms}; one must be above 0, none below")
     if not (type(cfg.second_nodes) is int and cfg.second_nodes > 0) and cfg.second_nodes is not None:
-        raise ValueError(f"second_nodes is {cfg.second_nodes!r}; it must be null or a whole number above 0")
+        raise ValueError(f"second_nodes is {shown(cfg.second_nodes)}; it must be null or a whole number above 0")
     if not cfg.elo0 < cfg.elo1:
         raise ValueError(f"elo0 is {cfg.elo0} and elo1 is {cfg.elo1}; elo0 must be the smaller one")
 

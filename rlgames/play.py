@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, ready
+from rlgames.build import CONF, check_numbers, ready, shown
 from rlgames.console import cli
 from rlgames.console.terminal import ask, colours, picture
 from rlgames.lineup import chosen_run, seats
@@ -78,7 +78,7 @@ class Opponent:
         from rlgames.players import GreedyPlayer
 
         if type(temperature) not in (int, float) or not 0 < temperature < float("inf"):
-            raise ValueError(f"temperature is {temperature!r}; it must be a number above 0")
+            raise ValueError(f"temperature is {shown(temperature)}; it must be a number above 0")
         self.parts, self.temperature, self.greedy = parts, float(temperature), greedy
         self.lookahead = int(GreedyPlayer(parts.agent, lookahead).lookahead)  # or an error, before any question
         self.rng = np.random.default_rng(seed)
@@ -272,8 +272,12 @@ def play(cfg: DictConfig) -> None:
         ValueError: if the checkpoint cannot be read or the configuration is invalid.
     """
     cfg = ready(cfg)
+    check_numbers(cfg, depth=1)
+    for key in ("show", "greedy"):
+        if type(cfg[key]) is not bool:
+            raise ValueError(f"{key} is {shown(cfg[key])}; it must be true or false")
     if cfg.side not in (None, *SIDES):
-        raise ValueError(f"side is {cfg.side!r}; it must be first or second")
+        raise ValueError(f"side is {shown(cfg.side)}; it must be first or second")
     path = chosen_run(cfg)
     if cfg.against is not None:
         game, (one, other) = seats(

@@ -29,6 +29,10 @@ class Linear:
     end: float
     games: int
 
+    def __post_init__(self) -> None:
+        """Refuse no games."""
+        _above_0(games=self.games)
+
     def __call__(self, games: npt.NDArray[np.int64]) -> Numbers:
         """One number per game."""
         return self.start + (self.end - self.start) * np.minimum(games / self.games, 1.0)
@@ -46,9 +50,8 @@ class Exponential:
     games: int
 
     def __post_init__(self) -> None:
-        """Refuse numbers without a logarithm."""
-        if not (self.start > 0 and self.end > 0 and self.games > 0):
-            raise ValueError(f"an exponential schedule needs start, end and games above 0, not {self}")
+        """Refuse numbers without a logarithm, and no games."""
+        _above_0(start=self.start, end=self.end, games=self.games)
 
     def __call__(self, games: npt.NDArray[np.int64]) -> Numbers:
         """One number per game."""
@@ -67,7 +70,17 @@ class Sigmoid:
     turn: int
     slope: float = 2.0
 
+    def __post_init__(self) -> None:
+        """Refuse a curve that rises and falls otherwise than from ``start`` to ``end``."""
+        _above_0(turn=self.turn, slope=self.slope)
+
     def __call__(self, games: npt.NDArray[np.int64]) -> Numbers:
         """One number per game."""
         fall = 1.0 - np.tanh(self.slope * (games - self.turn) / self.turn)
         return np.asarray((self.start - self.end) / 2 * fall + self.end, np.float64)
+
+
+def _above_0(**numbers: float) -> None:
+    for name, number in numbers.items():
+        if not number > 0:
+            raise ValueError(f"{name} is {number}; it must be above 0")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import hydra
 from omegaconf import DictConfig
 
-from rlgames.build import CONF, ready
+from rlgames.build import CONF, check_numbers, ready
 from rlgames.chess.epd import lines_of, split_epd
 from rlgames.console import cli
 from rlgames.training.files import write_atomically
@@ -121,6 +121,7 @@ def suite(cfg: DictConfig) -> dict[str, Figures]:
     from rlgames.training.records import to_json
 
     cfg = ready(cfg)
+    check_numbers(cfg, nodes=0, depth=0)
     saved = cfg.checkpoint and checkpoint.load(cfg.checkpoint, trust=trusted(cfg))
     coefficients = coefficients_of(saved, cfg.checkpoint) if saved else start_values()
     engine = Searcher(coefficients, cfg.nodes, cfg.depth, hash_mb=16)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import hydra
-from omegaconf import DictConfig
+from omegaconf import DictConfig, ListConfig
 
-from rlgames.build import CONF, build, ready
+from rlgames.build import CONF, build, check_numbers, ready, shown
 from rlgames.console import cli
 from rlgames.lineup import NAMES, Seat, seats
 from rlgames.training.trust import trusted
@@ -171,6 +171,8 @@ def run(cfg: DictConfig) -> Standing:
     from rlgames.training.files import write_atomically
 
     cfg = ready(cfg)
+    if not isinstance(cfg.players, ListConfig):
+        raise ValueError(f"players is {shown(cfg.players)}; it must be a list, such as players=[random,minimax]")
     names = [str(name) for name in cfg.players]
     if len(names) < 2:
         raise ValueError(
@@ -178,17 +180,15 @@ def run(cfg: DictConfig) -> Standing:
         )
     if len(set(names)) < len(names):
         raise ValueError(f"a player is named twice: {', '.join(sorted({n for n in names if names.count(n) > 1}))}")
-    if type(cfg.matches) is not int or cfg.matches < 2 or cfg.matches % 2:
-        raise ValueError(f"matches is {cfg.matches!r}; it must be an even number of at least 2")
-    for key in ("depth", "nodes"):
-        if type(cfg[key]) is not int or cfg[key] < 1:
-            raise ValueError(f"{key} is {cfg[key]!r}; it must be a whole number of at least 1")
+    check_numbers(cfg, matches=2, depth=1, nodes=1)
+    if cfg.matches % 2:
+        raise ValueError(f"matches is {cfg.matches}; it must be even, since each opening is played with both sides")
     game = build(cfg, "game") if cfg.get("game") else None
     game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device, cfg.nodes, cfg.lookahead, trusted(cfg))
     usual, below = (8, 64) if _think(players) else (2, game.n_cells // 2)
     plies = usual if cfg.opening is None else cfg.opening
     if type(plies) is not int or not 0 <= plies < below:
-        raise ValueError(f"opening is {plies!r}; it must be a whole number below {below}")
+        raise ValueError(f"opening is {shown(plies)}; it must be a whole number below {below}")
     print(f"{game.name}: {cfg.matches} matches of each two of {len(players)} players", flush=True)
     standing = tournament(
         game, players, cfg.matches, plies, np.random.default_rng(cfg.seed), lambda text: print(text, flush=True)

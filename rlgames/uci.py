@@ -192,7 +192,7 @@ class Uci:
 
 def told(error: BaseException) -> str:
     """``error`` in one line, with its type unless it was raised for people."""
-    text = " ".join(str(error).split())[:200]
+    text = " ".join(str(error).split())[:500]
     return text if isinstance(error, OSError | ValueError) else f"{type(error).__name__} {text}"
 
 
@@ -247,12 +247,13 @@ def milliseconds(words: list[str], limits: dict[str, int], white: bool, overhead
 def load_thinker(checkpoint: str | None, say: Callable[[str], None], trust: Iterable[str] = ()) -> Any:
     """The thinker with the coefficients of ``checkpoint``, or those before learning, compiled."""
     from rlgames.chess.evaluation import start_values
-    from rlgames.chess.pairs import coefficients_of
     from rlgames.chess.thinker import Thinker
-    from rlgames.training import checkpoint as checkpoints
 
     if checkpoint is not None:
         try:
+            from rlgames.chess.pairs import coefficients_of
+            from rlgames.training import checkpoint as checkpoints  # brings torch, which takes a second
+
             return Thinker(coefficients_of(checkpoints.load(checkpoint, trust=trust), checkpoint), say)
         except Exception as error:
             say(f"info string error: {told(error)}; playing with the values before learning")

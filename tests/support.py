@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
 import torch
 from hydra.utils import get_class
 from omegaconf import OmegaConf
@@ -51,6 +52,19 @@ QUICK = [
     "evaluation.first=2",
     "evaluation.second=0",
 ]
+
+
+def few(values, *quick):
+    """``values`` as parameters of a test, of which only ``quick`` (else the first) are outside of -m thorough."""
+    values = list(values)
+    quick = quick or values[:1]
+    assert all(value in values for value in quick), quick
+    return [
+        pytest.param(
+            *(value if isinstance(value, tuple) else [value]), marks=[] if value in quick else [pytest.mark.thorough]
+        )
+        for value in values
+    ]
 
 
 def last_checkpoint(folder):

@@ -24,7 +24,7 @@ ALLOWED = {
     "agents": {"compiled", "networks", "optim", "policy", "traces"},
     "learners": {"compiled", "episodes", "policy", "schedules", "traces"},  # the rest they are handed
     "search": {"compiled", "policy"},
-    "players": {"compiled", "games", "interrupts", "policy", "search"},
+    "players": {"compiled", "interrupts", "policy", "search"},
     "evaluation": {"interrupts", "players"},
     "chess": {"compiled", "evaluation", "games", "interrupts", "networks", "optim", "players", "search"},
     # a run

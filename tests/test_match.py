@@ -133,7 +133,7 @@ def test_an_engine_that_dies_is_counted_apart(tmp_path):
         ("elo1=-1.0", "elo0 must be the smaller one"),
         ("first=nowhere", "there is no run folder or checkpoint"),
         ("second=uci:/no/such", "there is no engine /no/such"),
-        ("second=uci:", "the engine is ''; it must be the path"),
+        ("second=uci:", "the command of the engine is ''; it must be the path"),
         ("second=sh", "second is sh, which is no run folder or checkpoint; an engine is uci:sh"),
         ("openings.random_plies=-2", "openings.random_plies is -2"),
     ],

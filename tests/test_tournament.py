@@ -168,7 +168,7 @@ def test_checkpoints_of_chess_form_a_ladder(tmp_path, monkeypatch):
         (["start", "/bin/sh"], "'/bin/sh' is an engine of another program, which plays in python -m rlgames.match"),
         (["random", "minimax"], "name the game"),
         (["random", "run", "game=connect4"], "these play tictactoe and connect4"),
-        (["random", "minimax", "game=tictactoe", "matches=3"], "matches is 3; it must be an even number"),
+        (["random", "minimax", "game=tictactoe", "matches=3"], "matches is 3; it must be even"),
         (["random", "minimax", "game=tictactoe", "opening=9"], "opening is 9"),
         (["random", "minimax", "game=tictactoe", "depth=0"], "depth is 0"),
         (["random", "minimax", "game=tictactoe", "nodes=0"], "nodes is 0"),

@@ -13,7 +13,7 @@ from rlgames.chess.board import START, Board, Chess
 from rlgames.chess.evaluation import start_values
 from rlgames.chess.thinker import Thinker
 from rlgames.uci import Uci, is_read, load_thinker, milliseconds, moves_of, numbers_of, option
-from tests.support import PROJECT
+from tests.support import PROJECT, few
 
 FOOLS_MATE = "startpos moves f2f3 e7e5 g2g4 d8h4"
 
@@ -310,7 +310,7 @@ def test_the_end_of_the_interface_is_seen():
     assert is_read(io.StringIO())
 
 
-@pytest.mark.parametrize("words", ["depth 60", "infinite"])
+@pytest.mark.parametrize("words", few(["depth 60", "infinite"]))
 def test_it_ends_with_the_interface(words):
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, "-m", "rlgames.uci"]
@@ -468,7 +468,14 @@ def test_the_program_answers_through_a_pipe_and_quits_during_a_search():
         assert engine.wait(10) == 0
 
 
-def test_the_end_of_the_input_waits_for_the_answer():
+def test_the_end_of_the_input_waits_for_the_answer(talk):
+    talk("position startpos moves e2e4", "go depth 2", None)
+    talk.thread.join(20)
+    assert list(talk.said.queue)[-1].startswith("bestmove")
+
+
+@pytest.mark.thorough
+def test_the_end_of_a_pipe_waits_for_the_answer():
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     command = [sys.executable, "-m", "rlgames.uci"]
     text = "position startpos moves e2e4\ngo depth 2\n"
@@ -476,6 +483,7 @@ def test_the_end_of_the_input_waits_for_the_answer():
     assert done.stdout.splitlines()[-1].startswith("bestmove")
 
 
+@pytest.mark.thorough  # test_uci_clocks plays with it, too
 def test_the_library_can_play_with_it(tmp_path):
     engines = pytest.importorskip("chess.engine")
     chess = pytest.importorskip("chess")

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from tests.support import PROJECT
+from tests.support import PROJECT, few
 
 chess = pytest.importorskip("chess")
 engines = pytest.importorskip("chess.engine")
@@ -57,7 +57,7 @@ def play(players, board, seconds, increment):
     return least
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", few(range(3)))
 def test_games_against_the_clock(pair, seed):
     """Beside other tests a process may have to wait for its turn, so that time may be short by five seconds."""
     board = opening(seed)

@@ -96,8 +96,14 @@ class Eager(Agent[PartBoard]):
                 return math.nan
         else:
             (-delta * v.sum()).backward()  # type: ignore[no-untyped-call]  # the gradient of half the squared TD error, with the target fixed
-            self.optimizer.step()
+            self._step()
         return delta
+
+    def _step(self) -> None:
+        try:
+            self.optimizer.step()
+        except RuntimeError as error:  # such as Adam and sparse gradients
+            raise ValueError(f"optimizer: {type(self.optimizer).__name__} cannot make its step: {error}") from error
 
     def _gradients(self, board: PartBoard, factor: float) -> tuple[torch.Tensor, ...]:
         """Gradients of ``factor`` times the sum of weights of ``board``."""

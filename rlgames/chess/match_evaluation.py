@@ -43,8 +43,8 @@ class MatchEvaluation(Evaluation):
         self,
         game: Any,
         opponent: Any,
-        openings: Any = Openings(),  # noqa: B008
-        adjudication: Any = Adjudication(),  # noqa: B008
+        openings: Openings = Openings(),  # noqa: B008
+        adjudication: Adjudication = Adjudication(),  # noqa: B008
         games: int = 40,
         nodes: int = 2000,
         depth: int = 0,

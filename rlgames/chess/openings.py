@@ -13,6 +13,7 @@ from rlgames.chess.contest import Course
 from rlgames.chess.epd import lines_of, split_epd
 from rlgames.chess.pgn import Game, from_san, read_pgn
 
+MOST_PLIES = 100  # random ones; the rest of a game is for the players
 BOOK_PLIES = 16  # taken from a game in a PGN file
 STANDARD = ("", "standard", "chess", "normal", "from position")  # names in files for the usual rules
 
@@ -32,8 +33,10 @@ class Openings:
     """
 
     def __init__(self, file: str | None = None, random_plies: int = 8, limit: float = 5.0) -> None:
-        if random_plies < 0:
-            raise ValueError(f"openings.random_plies is {random_plies}; it must be at least 0")
+        if file is not None and not file.strip():
+            raise ValueError(f"openings.file is {file!r}; it must be a path")
+        if not 0 <= random_plies <= MOST_PLIES:
+            raise ValueError(f"openings.random_plies is {random_plies}; it must be from 0 to {MOST_PLIES}")
         if not limit > 0:
             raise ValueError(f"openings.limit is {limit}; it must be above 0")
         self.random_plies, self.limit = random_plies, limit

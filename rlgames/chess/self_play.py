@@ -81,8 +81,8 @@ class SelfPlay:
 
     def __init__(
         self,
-        openings: Any = Openings(),  # noqa: B008
-        adjudication: Any = Adjudication(),  # noqa: B008
+        openings: Openings = Openings(),  # noqa: B008
+        adjudication: Adjudication = Adjudication(),  # noqa: B008
         nodes: int = 2000,
         depth: int = 0,
         hash_mb: float = 4.0,

@@ -163,7 +163,7 @@ def _words(command: str) -> list[str]:
     except ValueError as error:
         raise ValueError(f"the engine {command!r} cannot be read as a command: {error}") from error
     if not words:
-        raise ValueError(f"the engine is {command!r}; it must be the path of a program, with its arguments")
+        raise ValueError(f"the command of the engine is {command!r}; it must be the path of a program and arguments")
     return [os.path.expanduser(words[0]), *words[1:]]
 
 

@@ -9,7 +9,7 @@ from rlgames.compiled.tuples import added, borrowed, divided, filled, pack, unpa
 from rlgames.compiled.without import HAS_COMPILER, require_compiler
 
 if HAS_COMPILER:
-    from rlgames.compiled import instructions, torch_names, tuple_code, views  # noqa: F401 # importing them teaches numba
+    from rlgames.compiled import instructions, tuple_code, views  # noqa: F401 # importing them teaches numba
     from rlgames.compiled.bridge import compilable, compile_function, value
 else:
     from rlgames.compiled.without import compilable, compile_function, value

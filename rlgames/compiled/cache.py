@@ -14,11 +14,11 @@ import pickle
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numba
-import torch
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.core.typing.templates import Signature
@@ -79,7 +79,7 @@ class DiskCache:
             sources = fingerprint(roots)
         except ChangedError:
             return None
-        versions = numba.__version__, torch.__version__, numba.config.BOUNDSCHECK, codegen.magic_tuple()
+        versions = numba.__version__, version("torch"), numba.config.BOUNDSCHECK, codegen.magic_tuple()
         name = f"{self._function.__module__}.{self._function.__qualname__}"
         key = hashlib.sha256(repr((versions, name, str(signature))).encode() + sources).hexdigest()[:24]
         return Path(folder) / f"{_plain(name)}-{key}{SUFFIX}" if folder else None

@@ -37,7 +37,7 @@ def fingerprint(roots: Iterable[Any]) -> bytes:
     """
     digest = hashlib.sha256()
     modules: dict[str, ModuleType] = {}
-    _follow(sys.modules[__package__], modules)  # which says what torch's names mean to the compiler
+    _follow(sys.modules[__package__], modules)
     for root in roots:
         for part in _live(root, set()):
             digest.update(part)

@@ -1,4 +1,4 @@
-"""Torch functions that compiled rules may use, on one number at a time."""
+"""Torch functions that compiled rules may use, on one number at a time; imported with rules, as torch takes long."""
 
 import math
 from collections.abc import Callable

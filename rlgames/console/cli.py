@@ -25,7 +25,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from rlgames.build import CONF, did_you_mean, groups, load, understood
+from rlgames.build import CONF, FOR_GAMES, HYDRA_GROUPS, did_you_mean, groups, has_words, load, understood
 from rlgames.console.usage import help_text
 from rlgames.interrupts import SIGPIPE, Interruptible, asked
 
@@ -35,7 +35,8 @@ FLAGS = {  # of Hydra's command line, and how many words follow it
     **dict.fromkeys(("--config-path", "-cp", "--config-name", "-cn", "--experimental-rerun"), 1),
     **dict.fromkeys(("--shell-completion", "-sc"), 0),
 }
-HYDRA_WORDS = ("hydra.launcher.", "hydra.sweeper.", "hydra.sweep.", "hydra.mode", "hydra.searchpath", "hydra.verbose")
+HYDRA_VALUES = ("hydra.mode", "hydra.searchpath")
+HYDRA_PARTS = ("hydra.launcher.", "hydra.sweeper.")
 
 
 class ReportedError(Exception):
@@ -161,18 +162,34 @@ def _check_word(word: str, config: str) -> None:
     key, equals, value = word.lstrip("+").partition("=")
     if word.startswith("~"):
         raise ValueError(f"{word}: parts cannot be removed; {word[1:]}=NAME replaces it")
-    if not equals:
-        raise ValueError(f"{word!r} is not word=value; write {key}=VALUE, or --help for all words")
-    names = groups(config)
-    if key in names and (value in ("null", "None") or value.startswith(("[", "{"))):
+    if not (equals and key):
+        raise ValueError(f"{word!r} is not word=value; write {key or 'games'}=VALUE, or --help for all words")
+    names, part = [name.lstrip("+") for name in groups(config)], key.partition(".")[0]
+    if key in names and _is_no_name(value):
         files = sorted(file.stem for file in (CONF / key).glob("*.yaml"))
-        raise ValueError(f"{key} is {value}; allowed are {', '.join(files)}")
-    if word.startswith("+") and key in names:
+        raise ValueError(f"{key} is {value or 'empty'}; allowed are {', '.join(files)}")
+    if word.startswith("+") and key in groups(config):
         raise ValueError(f"{word} takes no plus: {key}={value}")
-    if key.startswith("hydra.") and not key.startswith(HYDRA_WORDS):
-        raise ValueError(f"{key} has no effect here; run_dir= names the run folder, and -m starts a sweep")
-    if word.startswith("+") and key.partition(".")[0] not in (*load(config=config), "experiment", "hydra"):
+    if part.partition("/")[0].partition("@")[0] == "hydra":
+        _check_hydra(key, value)
+    elif part in FOR_GAMES and part not in groups(config):
+        raise ValueError(f"{key} has no effect here; the agent or the game decides {part}")
+    elif word.startswith("+") and key not in names and part not in load(config=config):
         raise ValueError(_unknown(key, config))
+
+
+def _check_hydra(key: str, value: str) -> None:
+    """Leave of Hydra's own words those that have an effect here."""
+    if key not in (*HYDRA_GROUPS, *HYDRA_VALUES) and not key.startswith(HYDRA_PARTS):
+        raise ValueError(f"{key} has no effect here; run_dir= names the run folder, and -m starts a sweep")
+    if not key.startswith(HYDRA_PARTS) and _is_no_name(value) and key != "hydra.searchpath":
+        raise ValueError(f"{key} is {value or 'empty'}; it must be a name")
+    if key == "hydra.mode" and value not in RunMode.__members__:
+        raise ValueError(f"{key} is {value}; allowed are {' and '.join(RunMode.__members__)}")
+
+
+def _is_no_name(value: str) -> bool:
+    return value.strip("'\" ") in ("", "~", "null", "None") or value.startswith(("[", "{"))
 
 
 def report(error: Exception, config: str = "train", run: str = "") -> None:
@@ -215,8 +232,8 @@ def sentence(error: BaseException, config: str = "train") -> str:
     elif isinstance(error, MissingMandatoryValue):
         text = f"{getattr(error, 'full_key', None) or 'a word'} is missing; --help shows what it may be"
     elif isinstance(error, ConfigCompositionException):
-        unknown = re.match(r"Could not (?:override|append|delete).*?'([^']+)'", text)
-        text = _unknown(unknown[1], config) if unknown else text
+        key = re.match(r"(?:Could not (?:override|append|delete).*?'|Error merging override )([^'=]+)", text)
+        text = _unknown(key[1], config) if key else text
     elif isinstance(error, OSError) and error.filename and error.strerror:
         text = f"{Path(os.fsdecode(error.filename)).absolute()}: {error.strerror}"
     return " ".join(text.split())
@@ -241,5 +258,11 @@ def _unknown(key: str, config: str) -> str:
             return f"{key} does not exist; {parent} is {node}, with nothing below it"
         return f"{key} does not exist, nor does {parent}{did_you_mean(parent, map(str, cfg))}"
     parts = [] if parent else [group for group in groups(config) if group not in cfg and group[0] != "+"]
+    if name in node:
+        values = dict(word.lstrip("+").split("=", 1) for word in sys.argv[1:] if "=" in word)
+        value = values.get(plain, "something else")
+        if isinstance(node[name], DictConfig):
+            return has_words(plain, value)
+        return f"{plain} is {value}, which cannot stand for {node[name]}"
     names = [*(str(k) for k in node if not str(k).startswith("_")), *parts]
     return f"{key} does not exist{did_you_mean(name, names)}; {parent or 'this program'} has {', '.join(names)}"

@@ -44,14 +44,14 @@ class Score(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the success rate, assuming that matches are independent."""
-        return wilson(self.success, self.matches)
+        """95 % interval of the success rate; a match that was repeated counts once, since it says nothing new."""
+        return wilson(self.success, self.distinct)
 
     def __str__(self) -> str:
         low, high = self.interval
         return (
             f"{self.success:.3f} [{low:.3f}, {high:.3f}], {self.wins} won, {self.draws} drawn, {self.losses} lost,"
-            f" {self.length:.1f} plies"
+            f" {self.length:.1f} plies{f', {self.distinct} different' if self.distinct < self.matches else ''}"
         )
 
 

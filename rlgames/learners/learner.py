@@ -108,6 +108,6 @@ def adopted(cls: type) -> type[Learner]:
     """
     if issubclass(cls, Learner):
         return cls
-    if not callable(vars(cls).get("train")):
-        raise ValueError(f"{cls.__name__} is no learner: it has no method train; see rlgames.learners.learner.Learner")
+    if "train" not in dir(cls):
+        raise ValueError(f"learner._target_ is {cls.__name__}, which is not a learner: it has no method train")
     return type(cls.__name__, (cls, Learner), {"__module__": cls.__module__, "__doc__": cls.__doc__})

@@ -76,6 +76,7 @@ class Q(Learner):
             )
         self.game, self.alpha, self.gamma, self.self_play = game, alpha, gamma, self_play
         self.games, self.temperatures = games, (temperature_start, temperature_end)
+        self.curves(np.zeros(1, np.int64))  # refuse a schedule that is wrong from the start
         self.ends = np.array([loss, draw, win]) / (1 - gamma if limit else 1)  # r + γ r / (1 - γ) = r / (1 - γ)
         self.table = self.network = QTable(game, symmetric, init, dtype, seed)
 
@@ -85,8 +86,15 @@ class Q(Learner):
         return np.asarray(start * (end / start) ** np.minimum(games / self.games, 1.0), np.float64)
 
     def curves(self, games: npt.NDArray[np.int64], lr: float = 1.0) -> dict[str, Numbers]:
-        """Values of the schedules at ``games``; there is no optimizer, hence no lr."""
-        return {"temperature": self.temperature(games), "alpha": self.alpha(games)}
+        """Values of the schedules at ``games``; there is no optimizer, hence no lr.
+
+        Raises:
+            ValueError: if ``alpha`` leaves its range.
+        """
+        alphas = self.alpha(games)
+        for k in np.flatnonzero(~((alphas > 0) & (alphas <= 1)))[:1]:
+            raise ValueError(f"learner.alpha is {alphas[k]:g} at game {games[k]}; it must be above 0 and at most 1")
+        return {"temperature": self.temperature(games), "alpha": alphas}
 
     def agent(self, engine: str, *_: object) -> TableAgent:
         """The agent that plays and learns with the learner's table."""
@@ -95,8 +103,6 @@ class Q(Learner):
     def train(self, agent: Agent[Any], first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
         """See ``Learner``; there is no optimizer, hence no lr."""
         temperatures, alphas = self.curves(np.arange(first_game, first_game + games)).values()
-        if not (np.all(alphas > 0) and np.all(alphas <= 1)):
-            raise ValueError(f"learner.alpha gives {alphas[0]} at game {first_game}; it must be above 0 and at most 1")
         args = self.game.board, temperatures, alphas, float(self.gamma), self.ends, self.self_play, rng
         return Episodes(*agent.run(play_games, *args))
 

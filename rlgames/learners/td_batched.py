@@ -15,6 +15,7 @@ from torch import Tensor
 
 from rlgames.episodes import Episodes
 from rlgames.games.game import TensorBoards
+from rlgames.interrupts import asked
 from rlgames.learners.learner import Learner, Numbers
 from rlgames.policy import TOLERANCE
 
@@ -79,7 +80,7 @@ class BatchedTD(Learner):
         return self.td.curves(games, lr)
 
     def train(self, agent: "Batched", first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
-        """Play until at least ``games`` more games are finished; see ``TD.train``.
+        """Play until at least ``games`` more games are finished, or a signal asks for an end; see ``TD.train``.
 
         Schedules are read once, for game ``first_game``.
 
@@ -98,6 +99,8 @@ class BatchedTD(Learner):
             try:
                 for _ in range(max(1, steps)):
                     self.step(agent, float(curves["epsilon"][0]))
+                    if asked():
+                        return self.played()
                 episodes = self.played()
             except torch.OutOfMemoryError as error:
                 half = max(1, self.batch // 2)

@@ -1,8 +1,9 @@
 """TD-Leaf(λ): the evaluation learns at the leaves of the search (Baxter, Tridgell & Weaver 1999), and its relatives."""
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,30 @@ from rlgames.schedules import Constant, Schedule
 
 RESULTS = ("draws", "white_wins", "black_wins")  # by the winner, 0, 1 and -1
 METHODS = ("td_leaf", "td_directed", "root_strap", "tree_strap")
+
+
+class SelfPlay(Protocol):
+    """Plays the games that are learned from; see ``rlgames.chess.self_play``."""
+
+    trees: bool
+
+    def agent(self, network: nn.Module, optimizer: Any, fixed: int) -> Agent[Any]:
+        """The agent that plays and learns with ``network``, whose coefficient ``fixed`` does not learn (-1: all do)."""
+
+    def games(self, coefficients: Any, first: int, rng: np.random.Generator, count: int) -> Iterator[Any]:
+        """Play ``count`` games with the same ``coefficients``; ``first`` were played before."""
+
+    def remember(self, games: int, coefficients: Any) -> None:
+        """Keep ``coefficients`` after ``games`` games, as a past self."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint must hold."""
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a checkpoint."""
+
+    def close(self) -> None:
+        """End all processes."""
 
 
 class Lesson(NamedTuple):
@@ -53,7 +78,7 @@ class TDLeaf(Learner):
 
     Args:
         game: chess.
-        self_play: plays the games; see ``rlgames.chess.self_play.SelfPlay``.
+        self_play: plays the games.
         method: ``td_leaf``; ``td_directed``: moves come from the search, but values and gradients are those of the
             positions themselves; ``root_strap``: the evaluation of each position moves towards its search value;
             ``tree_strap``: so do the evaluations of all quiet positions of the search tree (Veness et al. 2009).
@@ -76,7 +101,7 @@ class TDLeaf(Learner):
     def __init__(
         self,
         game: Any,
-        self_play: Any,
+        self_play: SelfPlay,
         method: str = "td_leaf",
         lambda_: float = 0.7,
         clip: str = "none",

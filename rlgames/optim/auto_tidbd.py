@@ -58,7 +58,7 @@ class AutoTIDBD(StepSize):
         tau: float = 1e4,
         old_trace: bool = True,
     ) -> None:
-        hyper = {"theta": positive("theta", theta, zero=True), "tau": positive("tau", tau)}
+        hyper = {"theta": positive("theta", theta, zero=True), "tau": positive("tau", tau, most=1e12)}
         super().__init__(params, lr=positive("lr", lr), **hyper, old_trace=flag("old_trace", old_trace))
 
     @staticmethod

@@ -44,7 +44,7 @@ class Autostep(StepSize):
 
     def __init__(self, params: Iterable[Any], lr: float = 0.05, mu: float = 0.01, tau: float = 1e4) -> None:
         mu = positive("mu", mu, zero=True)
-        super().__init__(params, lr=positive("lr", lr), mu=mu, tau=positive("tau", tau))
+        super().__init__(params, lr=positive("lr", lr), mu=mu, tau=positive("tau", tau, most=1e12))
 
     @staticmethod
     def initial(p: Any) -> Normalized:

@@ -1,10 +1,11 @@
 """Checks of numbers: each returns a valid value or raises a ValueError that names the fault."""
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor
+
+MOST = 1e6  # beyond it a step in single precision forgets the weight that it changes
 
 
 def plain(number: Any) -> Any:
@@ -20,16 +21,16 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def positive(name: str, number: float, *, zero: bool = False) -> float:
-    """``number`` if it is finite and above 0 (or 0, where allowed).
+def positive(name: str, number: float, *, zero: bool = False, most: float = MOST) -> float:
+    """``number`` if it is above 0 (or 0, where allowed) and at most ``most``.
 
     Raises:
         ValueError: naming the hyper-parameter, its value and what is allowed.
     """
     value = plain(number)
-    if not is_number(value) or not math.isfinite(value) or value < 0 or (value == 0 and not zero):
+    if not is_number(value) or not 0 <= value <= most or (value == 0 and not zero):
         least = "of at least" if zero else "above"
-        raise ValueError(f"optimizer.{name} is {value!r}; it must be a finite number {least} 0")
+        raise ValueError(f"optimizer.{name} is {value!r}; it must be a number {least} 0 and at most {most:g}")
     return float(value)
 
 

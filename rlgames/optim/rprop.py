@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from rlgames.optim.checks import between, positive
+from rlgames.optim.checks import MOST, between, positive
 from rlgames.optim.step_size import StepSize, Transition
 
 
@@ -66,7 +66,7 @@ class RpropMinus(StepSize):
             up=between("up", up, 1, 1000),
             down=between("down", positive("down", down), 0, 1),
             lr_min=positive("lr_min", lr_min),
-            lr_max=between("lr_max", positive("lr_max", lr_max), lr_min, float("inf")),
+            lr_max=between("lr_max", positive("lr_max", lr_max), lr_min, MOST),
         )
 
     @staticmethod

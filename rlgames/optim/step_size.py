@@ -24,12 +24,16 @@ from typing import Any, ClassVar, NamedTuple, Self
 import torch
 from torch import Tensor
 
+from rlgames.compiled import HAS_COMPILER
 from rlgames.optim.checks import is_number, plain
 from rlgames.optim.lanes import params_class
 from rlgames.optim.lesson import Lesson, Traced, ahead_of, all_finite, changes, gradients_of, largest, traces_of
 from rlgames.optim.transition import Transition as Transition
 from rlgames.optim.undecorated import Optimizer
 from rlgames.traces import Traces
+
+if HAS_COMPILER:
+    from rlgames.compiled import torch_names  # noqa: F401 # what the torch names of rules mean to the compiler
 
 Number = float | Tensor
 Gradients = Sequence[Tensor | None]

@@ -8,8 +8,10 @@ import logging
 import os
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +51,12 @@ class SolvedPositions:
             self._start(os.getpid())
         if key in self._new:
             return self._new[key]
-        query = "SELECT value, moves FROM solved WHERE solver = ? AND position = ?"
-        row = next(iter(self._try(query, [(self.solver, key)])), None)
-        return row if row is None or all(type(entry) is int for entry in row) else None
+        query = "SELECT value, moves, checksum FROM solved WHERE solver = ? AND position = ?"
+        for value, moves, checksum in self._try(query, [(self.solver, key)]):
+            if checksum == self._checksum(key, value, moves):
+                return value, moves
+            self._give_up(sqlite3.DatabaseError(f"the checksum of position {key} is wrong"))
+        return None
 
     def put(self, key: int, value: int, moves: int) -> None:
         """Remember the value and the best moves (a bit mask) of position ``key``."""
@@ -64,9 +69,13 @@ class SolvedPositions:
     def flush(self) -> None:
         """Write what was found since the last write."""
         if os.getpid() == self._process and self._new:
-            rows = [(self.solver, key, *found) for key, found in self._new.items()]
-            self._try("INSERT OR IGNORE INTO solved VALUES (?, ?, ?, ?)", rows)
+            rows = [(self.solver, key, *found, self._checksum(key, *found)) for key, found in self._new.items()]
+            self._try("INSERT OR IGNORE INTO solved VALUES (?, ?, ?, ?, ?)", rows)
             self._start(self._process)
+
+    def _checksum(self, *row: object) -> int:
+        """Of the key and the answer of a row: SQLite notices damage to the structure of a file, but not to a number."""
+        return zlib.crc32(repr((self.solver, *row)).encode())
 
     def _start(self, process: int) -> None:
         """Forget unwritten positions: they are written by now, or the parent process writes them."""
@@ -77,7 +86,7 @@ class SolvedPositions:
         self._new: dict[int, tuple[int, int]] = {}
         self._written = time.monotonic()
 
-    def _try(self, statement: str, rows: Iterable[tuple[object, ...]]) -> list[tuple[int, int]]:
+    def _try(self, statement: str, rows: Iterable[tuple[object, ...]]) -> list[tuple[Any, ...]]:
         """Run ``statement`` for each of ``rows`` in one transaction; return nothing if the file fails."""
         if not self._reads:
             return []
@@ -103,7 +112,7 @@ class SolvedPositions:
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(
                     "CREATE TABLE IF NOT EXISTS solved (solver TEXT, position INTEGER, value INTEGER, moves INTEGER,"
-                    " PRIMARY KEY (solver, position)) WITHOUT ROWID"
+                    " checksum INTEGER, PRIMARY KEY (solver, position)) WITHOUT ROWID"
                 )
         return connection
 

@@ -9,6 +9,7 @@ from typing import Any
 from rlgames.players.player import Solution, refuse_finished
 from rlgames.players.solved import SolvedPositions, cache_folder
 
+SOLVED = "connect4-solved-2.sqlite"  # the number counts layouts of the file
 COLUMNS, BOTTOM = 7, sum(1 << 7 * column for column in range(7))
 BOOK_PLY = 12  # below this ply, the opening book answers at once
 KEPT_PLY = 24  # from this ply on, solving is faster than a file
@@ -37,7 +38,7 @@ class Solver:
         self._known: dict[Any, Solution] = {}
         self._scores: dict[Any, dict[int, int]] = {}
         solver = f"bitbully {version('bitbully')}"
-        self._kept = SolvedPositions(cache_folder(cache) / "connect4-solved-1.sqlite", solver)
+        self._kept = SolvedPositions(cache_folder(cache) / SOLVED, solver)
         weakref.finalize(self, self._kept.flush)
 
     def scores(self, board: Any) -> dict[int, int]:

@@ -280,7 +280,7 @@ def _value(run: Run, features: Features[Any] | None, board: Any) -> float:
     agent = run.agent
     if not agent.afterstates or features is None:
         total: float = agent.move_values(board).sum()
-        return board.player() * total
+        return total if board.player() > 0 else -total
     with torch.no_grad():
         x = features.encode([board]).to(next(agent.network.parameters()).device)
         value: float = agent.network(x).item()

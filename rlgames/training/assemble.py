@@ -75,6 +75,7 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
         ValueError: if a constructor refuses its values, or if parts do not fit each other.
     """
     from rlgames.agents import Eager, Fused
+    from rlgames.optim.checks import positive
 
     if cfg.engine == "batched":
         return _assemble_batched(cfg, saved)
@@ -88,6 +89,8 @@ def assemble(cfg: DictConfig, saved: dict[str, Any] | None = None) -> Parts:
     network = learner.network if "network" in brings else build(cfg, "network", features=features)
     network = _module(network).to(device)
     optimizer = None if "optimizer" in brings else build(cfg, "optimizer", params=network.parameters())
+    if optimizer:
+        positive("lr", optimizer.defaults["lr"])  # torch's own have no limit
     if saved:
         set_state(saved, network, optimizer, learner)
     agent = learner.agent(cfg.engine, network, optimizer, features)

@@ -131,6 +131,7 @@ def _read(file: Path) -> dict[str, Any]:
         raise DamagedError(f"{file.absolute()} has format {content['format']}; this version of rlgames reads {FORMAT}")
     missing = [name for name, kind in KINDS.items() if not isinstance(content.get(name), kind)]
     missing += [name for name in ("tuples", "optimizer") if name not in content]
+    missing += ["tuples"] if isinstance(content.get("tuples"), str) else []  # a file is none of ours to read
     missing += [f"config.{name}" for name in PARTS if not missing and name not in content["config"]]
     if missing:
         raise DamagedError(f"{file.absolute()} is damaged or from another version: it lacks {', '.join(missing)}")
@@ -168,10 +169,10 @@ def resumed(cfg: DictConfig, saved: dict[str, Any], words: list[str]) -> DictCon
         changes = "; ".join(differing)
         raise ValueError(f"the run to resume differs: {changes}; leave these words out, or start a new run")
     plain: Any = OmegaConf.to_container(config)
-    if saved.get("tuples"):  # they stand in for the file that they were read from
+    if saved.get("tuples") and plain["features"]:  # they stand in for the file that they were read from
         plain["features"]["tuples"] = saved["tuples"]
     check_outside(plain, named)
-    if config.games < saved["games"]:
+    if config.games < saved["games"] and config.games != saved["config"]["games"]:  # a batch may end behind its total
         raise ValueError(
             f"games is {config.games}, but the run to resume has played {saved['games']} games; "
             f"name a larger total, such as games={2 * saved['games']}"

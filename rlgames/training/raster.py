@@ -1,5 +1,6 @@
 """Pictures of boards as pixels, for dashboards."""
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy.typing as npt
 from PIL import Image, ImageDraw, ImageFont
 
 GROUND = "#ffffff"
+_font = functools.cache(ImageFont.load_default)
 
 
 def pixels(picture: Any, scale: int = 2, margin: int = 6) -> npt.NDArray[np.uint8]:
@@ -40,4 +42,4 @@ def _draw(pen: ImageDraw.ImageDraw, shape: Any, scale: int) -> None:
             ends = ((x, y), (shape.x2 * scale, shape.y2 * scale))
             pen.line(ends, fill=shape.stroke, width=max(1, round(shape.width * scale)))
         case "Text":
-            pen.text((x, y), shape.text, fill=shape.fill, font=ImageFont.load_default(shape.size * scale), anchor="mm")
+            pen.text((x, y), shape.text, fill=shape.fill, font=_font(shape.size * scale), anchor="mm")

@@ -27,6 +27,7 @@ from rlgames.networks.network import Network, slope
 from rlgames.networks.table import ValueNetwork, table_of
 from rlgames.optim import DivergenceError, StepSize
 from rlgames.training.files import LOCK, owned, remove_temporaries, write_atomically
+from rlgames.training.trust import read_config, words_for
 
 PACKAGES = ("rlgames", "torch", "numpy", "numba", "hydra-core", "omegaconf", "tensorboard", "bitbully", "chess")
 MAX_STEP_SIZES = 50_000  # of a histogram
@@ -108,16 +109,24 @@ def shown(folder: PurePath) -> str:
 def next_commands(folder: Path, games: int) -> str:
     """The commands to view the run in ``folder``, to evaluate it, and to resume it up to ``games``."""
     path = shown(folder)
+    trust = "".join(f" {word}" for word in words_for(_config(folder), resumes=False))
     return (
         f"view: tensorboard --logdir {shlex.quote(path)}   "
-        f"evaluate: python -m rlgames.evaluate {_word('checkpoint', path)}   "
+        f"evaluate: python -m rlgames.evaluate {_word('checkpoint', path)}{trust}   "
         f"resume: {go_on(folder)} games={games}"
     )
 
 
 def go_on(folder: Path) -> str:
     """The command that resumes the run in ``folder``."""
-    return f"python -m rlgames.train {_word('resume', shown(folder))}"
+    return " ".join(
+        ["python -m rlgames.train", _word("resume", shown(folder)), *words_for(_config(folder), resumes=True)]
+    )
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    file = folder / "config.yaml"
+    return read_config(file) if file.is_file() else {}
 
 
 def _word(key: str, path: str) -> str:
@@ -125,6 +134,7 @@ def _word(key: str, path: str) -> str:
     return f"{key}={path}" if re.fullmatch(r"[\w./:-]+", path) else shlex.quote(f'{key}="{path}"')
 
 
+@functools.cache  # the files do not change for this process
 def versions() -> dict[str, str | None]:
     """Versions of Python and of the packages that matter (None: not installed), and the git commit of a checkout."""
     found: dict[str, str | None] = {"python": platform.python_version()}
@@ -136,7 +146,6 @@ def versions() -> dict[str, str | None]:
     return {**found, "commit": _commit()}
 
 
-@functools.cache  # the files do not change for this process
 def _commit() -> str | None:
     """Commit of the checkout this package runs from, marked if files have changed since; None if installed."""
     root = Path(__file__).resolve().parents[2]

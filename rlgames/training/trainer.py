@@ -113,7 +113,7 @@ class Trainer:
             self.parts.learner.open_folder(self.folder, self.progress.games)
             stack.callback(self.parts.learner.close)
             p, total = self.progress, self.cfg.games
-            there = ", already there" if p.evaluated == p.games == total else ""
+            there = ", already there" if p.evaluated == p.games >= total else ""
             print(f"{total:,} games of {self.parts.game.name}, in {records.shown(self.folder)}{there}", flush=True)
             if p.games < total:
                 self._learn(0)  # compiles

@@ -41,7 +41,7 @@ def trusted(cfg: DictConfig) -> frozenset[str]:
     Such a class is trusted by its path, and if it is from outside the package, so is its module.
     """
     named = [target for _, target in _targets(OmegaConf.to_container(cfg, throw_on_missing=False))]
-    own = {top for top in (str(target).partition(".")[0] for target in named) if not built_in(top)}
+    own = {top for top in _tops(named) if not built_in(top)}
     return frozenset((*trusted_modules(cfg.get("trust")), *map(str, named), *own))
 
 
@@ -85,11 +85,10 @@ def check_saved(config: Any, trust: str | Iterable[str] = ()) -> None:
         if built_in(top):
             raise ValueError(f"its {path} is {target}, which a checkpoint may not build")
         foreign[target] = path
-    tops = sorted({target.partition(".")[0] for target in foreign} - trust)
+    tops = _tops(foreign) - trust
     if tops:
-        names = ", ".join(target for target in foreign if target.partition(".")[0] in tops)
-        wanted = sorted({name for name in trust if "." not in name and not built_in(name)} | set(tops))
-        word = f"trust={wanted[0]}" if len(wanted) == 1 else f"'trust=[{','.join(wanted)}]'"
+        names = ", ".join(target for target in foreign if _tops([target]) <= tops)
+        word = _trust(tops | {name for name in trust if "." not in name and not built_in(name)})
         raise ValueError(f"it names code from outside rlgames: {names}; if you trust it, add {word}")
     for target, path in foreign.items():
         found = target_of(target, path.removesuffix("._target_"))
@@ -135,6 +134,13 @@ def check_outside(config: Any, named: Iterable[str], choose: bool = False) -> No
         raise ValueError(f"what was saved names programs or files, which are used only if you name them: add {words}")
 
 
+def words_for(config: Any, resumes: bool) -> list[str]:
+    """The words with which a command opens, or resumes, a run of the user's own, whose plain configuration this is."""
+    tops = {top for top in _tops(target for _, target in _targets(config)) if not built_in(top)}
+    files = [f"{key}={_word(value)}" for key, value in outside(config) if not key.endswith(".tuples")]
+    return ([_trust(tops)] if tops else []) + (files if resumes else [])
+
+
 def without_outside(config: Any) -> None:
     """Take programs and files out of the plain ``config``, for a use that needs none."""
     for path, _ in list(outside(config)):
@@ -143,6 +149,17 @@ def without_outside(config: Any) -> None:
         node[name] = None
         if name == "engine":
             node["engine_share"] = 0.0
+
+
+def _tops(targets: Iterable[Any]) -> set[str]:
+    """The top modules of dotted paths."""
+    return {str(target).partition(".")[0] for target in targets}
+
+
+def _trust(modules: Iterable[str]) -> str:
+    """The word that trusts ``modules``."""
+    names = sorted(modules)
+    return f"trust={names[0]}" if len(names) == 1 else f"'trust=[{','.join(names)}]'"
 
 
 def _below(path: str, key: str) -> str:

@@ -11,11 +11,12 @@ from reliability.cases import Case, FoundError
 from reliability.processes import Done, Lab
 from reliability.runs import CHESS, SMALL, Finished, Q, expect_same, newest
 from rlgames.players.solved import SolvedPositions
+from rlgames.players.solver import SOLVED
 
-RUNS = {
+RUNS = {  # without schedules that follow the total: a run may go on from its first checkpoint to another one
     "td": (*SMALL, "games=2000", "eval_every=1000"),
-    "q": (*Q, "games=200", "eval_every=100"),
-    "td_leaf": (*CHESS, "games=16"),
+    "q": (*Q, "games=200", "eval_every=100", "learner.games=200"),
+    "td_leaf": (*CHESS, "games=16", "learner.lr=1.0"),
 }
 TOTAL = {"td": 3000, "q": 300, "td_leaf": 24}  # games to go on to
 FILES = (  # of a run folder, as patterns, and which of those that match: the first is the oldest
@@ -29,7 +30,6 @@ CONNECT4 = (
     *("opponent=random", "evaluation.first=2", *NONE),
 )
 AGAINST_PERFECT = ("checkpoint=run", "engine=eager", "evaluation.first=2", *NONE)
-SOLVED = "connect4-solved-1.sqlite"
 FLIPS = 300  # of one bit of the solved positions, read directly
 DEFAULT = {"run folders": 24, "machine code": 6, "solved positions": 8}  # cases
 
@@ -228,7 +228,9 @@ def flipped_positions(lab: Lab, folder: Path) -> str:
     """
     file = lab.reference("solved", lambda place: Solved(lab, place)).cache / SOLVED
     with sqlite3.connect(file) as connection:
-        right = {(solver, key): found for solver, key, *found in connection.execute("SELECT * FROM solved")}
+        right = {
+            (solver, key): [value, moves] for solver, key, value, moves, _ in connection.execute("SELECT * FROM solved")
+        }
     content, copy = file.read_bytes(), folder / SOLVED
     rng, wrong, gone = random.Random(lab.seed), 0, 0
     logging.getLogger("rlgames").setLevel(logging.CRITICAL)

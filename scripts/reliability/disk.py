@@ -1,6 +1,7 @@
 """Full disks, folders that cannot be written, and two processes at one run folder."""
 
 import contextlib
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 from reliability.cases import Case, FoundError
 from reliability.processes import Done, Lab
 from reliability.runs import CHESS, SMALL, Finished, expect_same, finished
+from rlgames.training.files import LOCK
 
 RUN = (*SMALL, "games=3000", "eval_every=500")
 LONG_RUN = (*SMALL, "games=30000", "eval_every=3000")
@@ -90,18 +92,18 @@ def read_only_folder(lab: Lab, name: str, folder: Path) -> str:
 
 @contextlib.contextmanager
 def small_disk(bad: Path, kilobytes: int) -> Iterator[Path]:
-    """A disk of 1 MB at ``bad`` with so many ``kilobytes`` free; yields the file that fills it.
+    """A disk of 16 MB at ``bad``, room for a run, with so many ``kilobytes`` free; yields the file that fills it.
 
     Raises:
         FoundError: if this user may not mount one.
     """
     bad.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "none", bad], capture_output=True, check=False)
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16M", "none", bad], capture_output=True, check=False)
     if mount.returncode:
         raise FoundError("skipped", f"mounting a disk needs root: {mount.stderr.decode().strip()}")
     try:
         filler = bad / "filler"
-        filler.write_bytes(bytes(1024 * (1024 - kilobytes) // 4096 * 4096))
+        filler.write_bytes(bytes(1024 * (16 * 1024 - kilobytes) // 4096 * 4096))
         yield filler
     finally:
         subprocess.run(["umount", "-l", bad], check=True)
@@ -144,12 +146,20 @@ def go_on(lab: Lab, run: Path, folder: Path) -> None:
 
 
 def two(lab: Lab, first: list[str], second: list[str], folder: Path, later: bool) -> tuple[Done, Done]:
-    """Two trainings at the same time; ``later``: the second when the first has written a checkpoint."""
+    """Two trainings at the same time; ``later``: the second while the first, at work on a checkpoint, is halted."""
+
+    def at_work() -> bool:
+        return any(folder.rglob("games_*.pt")) and (folder / "run" / LOCK).exists()
+
     with lab.start("train", first, folder) as one:
-        if later and not one.until(lambda: any(folder.rglob("games_*.pt"))):
-            raise FoundError("campaign", f"there was no checkpoint: {one.end(1).last_line()}")
+        if later:
+            if not one.until(at_work):
+                raise FoundError("campaign", f"there was no checkpoint: {one.end(1).last_line()}")
+            one.send(signal.SIGSTOP)
         with lab.start("train", second, folder) as other:
-            return one.end(300), other.end(300)
+            ends = [other.end(300)] if later else []
+            one.send(signal.SIGCONT)
+            return one.end(300), *(ends or [other.end(300)])
 
 
 def one_wins(ends: tuple[Done, Done], lab: Lab, words: tuple[str, ...], run: Path) -> str:
@@ -179,7 +189,7 @@ def resume_while_it_trains(lab: Lab, folder: Path) -> str:
 def two_resume(lab: Lab, folder: Path) -> str:
     lab.run("train", [*LONG_RUN[:-2], "games=3000", "eval_every=3000", "run_dir=run"], folder).inspect()
     again = ["resume=run", "games=30000"]
-    return one_wins(two(lab, again, again, folder, later=False), lab, LONG_RUN, folder / "run")
+    return one_wins(two(lab, again, again, folder, later=True), lab, LONG_RUN, folder / "run")
 
 
 def two_studies(lab: Lab, folder: Path) -> str:

@@ -79,8 +79,9 @@ class Done(NamedTuple):
         return self
 
 
-def no_override() -> None:
-    """Take from root, in the programs that this process starts, the right to open what permissions forbid."""
+def as_people_start_it() -> None:
+    """Of programs started here: SIGHUP counts, even under nohup, and root may not open what is forbidden."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if sys.platform == "linux":
         for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
             ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP; refused to others, who need none
@@ -93,7 +94,7 @@ class Nursery:
         pipe = subprocess.PIPE
         command = [sys.executable, str(Path(__file__).with_name("nursery.py"))]
         self._process = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, text=True, env=env, preexec_fn=no_override, start_new_session=True
+            command, stdin=pipe, stdout=pipe, text=True, env=env, preexec_fn=as_people_start_it, start_new_session=True
         )
         self._process.stdout.readline()
 
@@ -197,7 +198,7 @@ class Process:
                 stdin=subprocess.PIPE,
                 stdout=out,
                 stderr=err,
-                preexec_fn=no_override,
+                preexec_fn=as_people_start_it,
                 start_new_session=True,
             )
         self.stdin, self.pid = self._process.stdin, self._process.pid

@@ -62,7 +62,7 @@ def difference(one: Any, other: Any, path: str = "") -> str:
         parts = ((*pair, f"{path}[{k}]") for k, pair in enumerate(zip(one, other, strict=True)))
     elif isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor):
         same = one.dtype == other.dtype and one.shape == other.shape
-        bits = [tensor.detach().cpu().contiguous().view(-1).view(torch.uint8) for tensor in (one, other)]
+        bits = [tensor.detach().cpu().to_dense().contiguous().view(-1).view(torch.uint8) for tensor in (one, other)]
         return "" if same and torch.equal(*bits) else f"{path} differs"
     else:
         return "" if repr(one) == repr(other) else f"{path} is {one!r} and {other!r}"

@@ -8,7 +8,7 @@ import torch
 from rlgames.build import load
 from rlgames.train import train
 from rlgames.training.restore import restore
-from tests.support import last_checkpoint
+from tests.support import few, last_checkpoint
 
 RUN = ["games=40", "eval_every=20", "average_from=20", "checkpoints_kept=0"]
 
@@ -17,8 +17,8 @@ def weight(state):
     return state["embedding.weight"]
 
 
-def test_the_mean_is_that_of_the_samples(quick):
-    """A run that saves its weights wherever a sample is taken: every 2 games from game 20 on."""
+def test_the_mean_is_that_of_the_samples_and_one_that_forgets(quick):
+    """Beside a run that saves its weights wherever a sample is taken: every 2 games from game 20 on."""
     run = last_checkpoint(quick(*RUN))
     steps = quick("games=40", "eval_every=2", "checkpoints_kept=0", run_dir="steps")
     files = sorted((steps / "checkpoints").glob("*.pt"))
@@ -27,21 +27,14 @@ def test_the_mean_is_that_of_the_samples(quick):
     torch.testing.assert_close(weight(run["average"]["network"]), torch.stack(weights).mean(0))
     assert torch.equal(weight(run["network"]), weights[-1]), "learning goes on with the last weights"
     assert not torch.equal(weight(run["network"]), weight(run["average"]["network"]))
-
-
-def test_a_mean_that_forgets(quick):
-    """A sample every 2 games, each leaves exp(-2 / 10) of what was before it."""
-    run = last_checkpoint(quick(*RUN, "average_over=10"))
-    steps = quick("games=40", "eval_every=2", "checkpoints_kept=0", run_dir="steps")
-    files = sorted((steps / "checkpoints").glob("*.pt"))
-    weights = [weight(torch.load(file, weights_only=True)["network"]) for file in files if int(file.stem[6:]) >= 20]
-    mean = weights[0]
+    run = last_checkpoint(quick(*RUN, "average_over=10", run_dir="forgets"))
+    mean = weights[0]  # of which every sample leaves exp(-2 / 10)
     for w in weights[1:]:
         mean = math.exp(-0.2) * mean + (1 - math.exp(-0.2)) * w
     torch.testing.assert_close(weight(run["average"]["network"]), mean)
 
 
-@pytest.mark.parametrize("engine", ["eager", "fused", "batched"])
+@pytest.mark.parametrize("engine", few(["eager", "fused", "batched"]))
 def test_evaluation_and_play_take_the_mean(quick, monkeypatch, engine):
     seen = []
     monkeypatch.setattr(
@@ -56,7 +49,7 @@ def test_evaluation_and_play_take_the_mean(quick, monkeypatch, engine):
     assert torch.equal(weight(restored.parts.network.state_dict()), seen[-1])
 
 
-@pytest.mark.parametrize("engine", ["eager", "fused"])
+@pytest.mark.parametrize("engine", few(["eager", "fused"]))
 def test_a_resumed_run_is_the_uninterrupted_one(quick, engine):
     words = [f"engine={engine}", *RUN, "eval_every=10"]
     whole = last_checkpoint(quick(*words, run_dir="whole"))

@@ -91,7 +91,7 @@ def both_quiet(memory, b, ply):
 def test_the_value_is_that_of_plain_minimax(coefficients, table_use):
     search = Search(coefficients, table_use=table_use, selective=False)
     kinds = set()
-    for board in random_positions(15, seed=5):
+    for board in random_positions(6, seed=5):
         for depth in (1, 2, 3) if len(board.moves()) < 10 else (1, 2):
             found = search.run(board, limits=Limits(depth=depth))
             value = plain_root(search.state.memory, board, depth)

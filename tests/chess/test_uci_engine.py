@@ -142,7 +142,7 @@ def test_bad_words_are_answered_with_one_sentence(fake):
         UciEngine(fake("pass"), {"Strength": 3}, nodes=1)
     with pytest.raises(ValueError, match="does not answer as a UCI engine"):
         UciEngine("/bin/true", nodes=1)
-    with pytest.raises(ValueError, match="the engine is ''; it must be the path"):
+    with pytest.raises(ValueError, match="the command of the engine is ''; it must be the path"):
         UciEngine("", nodes=1)
     with pytest.raises(ValueError, match="cannot be read as a command"):
         UciEngine("it's", nodes=1)

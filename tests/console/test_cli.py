@@ -1,4 +1,6 @@
+import importlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -71,7 +73,7 @@ BAD = {
     "learner.epsilon=2": ["learner.epsilon", "2", "0 to 1"],
     "learner.epsilon=often": ["learner.epsilon is 'often'", "schedule"],
     "learner.gamma=1.5": ["learner.gamma is 1.5"],
-    "learner.gamma=x": ["learner.gamma is 'x'", "a number"],
+    "learner.gamma=x": ["learner.gamma is 'x'", "a finite number"],
     "learner.epsilon={_target_:rlgames.schedules.Linea}": ["learner.epsilon._target_", "Linea"],
     "optimizer.lr=-1": ["optimizer.lr is -1"],
     "optimizer.lr=nan": ["optimizer.lr is nan"],
@@ -93,7 +95,7 @@ BAD = {
     "results=table.txt": ["results is 'table.txt'", ".csv"],
     "run_dir=5": ["run_dir is 5; it must be a path"],
     "resume=[a]": ["resume is ['a']; it must be a path"],
-    "learner.gamma={a: 1}": ["learner.gamma is {'a': 1}; it must be a number"],
+    "learner.gamma={a: 1}": ["learner.gamma is {'a': 1}; it must be a finite number"],
     "network.seed=[1]": ["network.seed is [1]; it must be a whole number"],
     "learner.tactical={_target_: rlgames.schedules.Constant, value: 1}": ["learner.tactical is", "true or false"],
     "network._target_=rlgames.networks.table": ["network._target_ is 'rlgames.networks.table'", "no class"],
@@ -105,6 +107,31 @@ BAD = {
     "checkpoint_at_evaluations=1": ["checkpoint_at_evaluations is 1"],
     "batched.combine=zz": ["batched.combine is 'zz'; allowed are mean and sum"],
     "hydra.run.dir=X": ["hydra.run.dir has no effect here", "run_dir="],
+    "hydra=null": ["hydra has no effect here"],
+    "++hydra=3": ["hydra has no effect here"],
+    "hydra/output=null": ["hydra/output has no effect here"],
+    "hydra/launcher=null": ["hydra/launcher is null"],
+    "hydra/launcher=3": ["hydra/launcher='3' does not exist", "basic"],
+    "hydra.sweep.dir=''": ["hydra.sweep.dir has no effect here"],
+    "hydra.verbose=": ["hydra.verbose has no effect here"],
+    "hydra.mode=''": ["hydra.mode is ''"],
+    "hydra.mode=often": ["hydra.mode is often; allowed are RUN and MULTIRUN"],
+    "game=''": ["game is ''; allowed are chess, connect4, tictactoe"],
+    "+experiment=null": ["experiment is null", "tictactoe_q"],
+    "+experiment.x=3": ["experiment.x does not exist"],
+    "=3": ["'=3' is not word=value"],
+    "network.init=null": ["network.init is null; it must be a finite number"],
+    "network.init=true": ["network.init is true; it must be a finite number"],
+    "network.init=1e400": ["network.init is inf; it must be a finite number"],
+    "learner.epsilon={a: 1}": ["learner.epsilon is {'a': 1}; it must be a number or a schedule"],
+    "evaluation.first=[1]": ["evaluation.first is [1]; it must be a whole number"],
+    "batched=null": ["batched is null, which does not fit there", "batched.NAME=VALUE"],
+    "batched={a: 1}": ["batched is {a: 1}, which does not fit there"],
+    "learner=[td]": ["learner is [td]; allowed are"],
+    "average_over=inf": ["average_over is inf"],
+    "optimizer._partial_=maybe": ["optimizer._partial_ is 'maybe'"],
+    "features.tuples={a: 1}": ["features.tuples is {a: 1}, which cannot stand for [[0, 1, 2]"],
+    "optimizer.lr=1e30": ["optimizer.lr is 1e+30; it must be a number above 0 and at most 1e+06"],
     "hydra.job.chdir=true": ["hydra.job.chdir has no effect here"],
 }
 
@@ -161,6 +188,63 @@ def test_bad_input_of_evaluate(cli_run, words, part):
     assert part in err
 
 
+OF_PROGRAMS = {
+    ("evaluate", "game=chess"): "no checkpoint of chess under runs/; train one: python -m rlgames.train game=chess",
+    ("play", "game=chess"): "no checkpoint of chess under runs/; train one: python -m rlgames.train game=chess",
+    ("evaluate", "network=tanh"): "network has no effect here",
+    ("play", "features.count=3"): "features.count has no effect here",
+    ("play", "show=maybe"): "show is 'maybe'; it must be true or false",
+    ("play", "depth=1.5"): "depth is 1.5; it must be a whole number of at least 1",
+    ("play", "checkpoint=x side=3"): "side is 3; it must be first or second",
+    ("evaluate", "game=connect4 evaluation.first=null"): "evaluation.first is null; it must be a whole number",
+    ("evaluate", "opponent=uci opponent.options=[1]"): "opponent.options is [1]; it must be names and values",
+    ("tournament", "players=3"): "players is 3; it must be a list",
+    ("tournament", "players=[random,minimax] matches={a: 1}"): "matches is {'a': 1}; it must be a whole number",
+    ("tournament", "players=[start,random] game=chess"): "'random' does not play chess",
+    ("match", "first=start openings.file=''"): "openings.file is ''; it must be a path",
+    ("match", "first=start openings=abc"): "openings is 'abc', which does not fit there",
+    ("match", "first=start openings={a: 1}"): "openings is {a: 1}, which does not fit there",
+    ("match", "first=start adjudication=null"): "adjudication is null, which does not fit there",
+    ("match", "first=start adjudication.draw={a: 1}"): "adjudication.draw is {'a': 1}; it must be a finite number",
+    ("match", "first=start adjudication.draw_moves=1.5"): "adjudication.draw_moves is 1.5; it must be a whole number",
+    ("match", "first=start adjudication.draw=-1"): "adjudication.draw is -1; it must be at least 0",
+    ("match", "first=start elo0=[1,2]"): "elo0 is [1, 2]; it must be a finite number",
+    ("match", "first=start elo1=null"): "elo1 is null; it must be a finite number",
+    ("match", "first=start ms=nan"): "ms is nan; it must be a finite number",
+    ("match", "first=start sprt=3"): "sprt is 3; it must be true or false",
+    ("match", "first=start options=[1]"): "options is [1]; it must be null or names and values",
+    ("match", "first=true"): "first is true; it must be a run folder",
+    ("suite", "epd=x.epd nodes=null"): "nodes is null; it must be a whole number of at least 0",
+    ("suite", "epd=x.epd depth={a: 1}"): "depth is {'a': 1}; it must be a whole number of at least 0",
+    ("uci", "checkpoint=[1]"): "checkpoint is [1]; it must be a path",
+    ("train", "+experiment=chess_td_leaf evaluation.adjudication=abc"): "evaluation.adjudication is 'abc', which does",
+    ("train", "+experiment=chess_td_leaf evaluation.openings={a: 1}"): "evaluation.openings is {a: 1}, which does not",
+    ("train", "+experiment=chess_td_leaf learner.self_play=3"): "learner.self_play is 3, which does not fit there",
+    ("train", "+experiment=chess_td_leaf learner.lr=[1]"): "learner.lr is [1], which does not fit there",
+    (
+        "train",
+        "+experiment=chess_td_leaf learner.self_play.adjudication.draw=-1",
+    ): "adjudication.draw is -1; it must",
+    ("train", "optimizer=former_tdl learner.epsilon.turn=-1"): "learner.epsilon.turn is -1; it must be above 0",
+    ("train", "optimizer=former_tdl learner.epsilon.slope=null"): "learner.epsilon.slope is null; it must be a finite",
+    ("train", "optimizer=tdl learner.lr.games=0"): "learner.lr.games is 0; it must be above 0",
+    ("train", "optimizer=rprop_minus optimizer.lr=1e30"): "optimizer.lr is 1e+30; it must be a number above 0 and at",
+    ("train", "optimizer=idbd_nl optimizer.theta=1e30"): "optimizer.theta is 1e+30; it must be a number of at least 0",
+    ("train", "optimizer=adam optimizer.lr=1e9"): "optimizer.lr is 1000000000.0; it must be a number above 0 and at",
+    ("train", "game=tictactoe learner=q learner.alpha=-1"): "learner.alpha is -1 at game 0",
+}
+
+
+@pytest.mark.parametrize(("program", "words"), OF_PROGRAMS)
+def test_every_program_names_the_key_and_its_value(cli_run, tmp_path, program, words):
+    words = re.split(r" (?=[+\w./]+=)", words)  # blanks may stand within values
+    module = importlib.import_module(f"rlgames.{program}")
+    status, _, err = cli_run(*words, program=module, config=program)
+    assert (status, err.count("\n")) == (1, 1), err
+    assert OF_PROGRAMS[program, " ".join(words)] in err
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("word", ["experiment=x", "nonsense=1"])
 def test_an_error_with_another_error_beside_it_is_still_one_sentence(cli_run, word):
     status, _, err = cli_run("optimizer=nothing", word)
@@ -198,7 +282,7 @@ def test_evaluate_prints_a_line_per_protocol(cli_run):
 
 
 def test_evaluate_takes_the_newest_run(cli_run):
-    assert cli_run(*QUICK)[0] == 0
+    assert cli_run(*QUICK, "games=4")[0] == 0
     words = ["engine=eager", "opponent=random", "evaluation.first=2", "evaluation.second=0"]
     for word in ([], ["game=tictactoe"]):
         assert cli_run(*word, *words, program=evaluate_module, config="evaluate")[0] == 0
@@ -208,14 +292,14 @@ def test_evaluate_takes_the_newest_run(cli_run):
 
 
 def test_a_run_without_run_dir_gets_a_dated_folder(cli_run, tmp_path):
-    assert cli_run(*QUICK)[0] == 0
+    assert cli_run(*QUICK, "games=4")[0] == 0
     (folder,) = (tmp_path / "runs" / "tictactoe").iterdir()
     assert (folder / "result.json").is_file()
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
 def test_a_sweep_gives_each_run_its_folder_and_outlives_a_bad_one(cli_run, tmp_path):
-    status, _, err = cli_run("-m", *QUICK, "seed=0,-1,2", "run_dir=sweep")
+    status, _, err = cli_run("-m", *QUICK, "games=4", "seed=0,-1,2", "run_dir=sweep")
     assert status == 1
     assert "error: run 1: seed is -1" in err
     assert "Traceback" not in err

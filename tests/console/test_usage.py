@@ -8,7 +8,7 @@ from rlgames.__main__ import PROGRAMS
 from rlgames.build import CONF, groups, load
 from rlgames.console import extras
 from rlgames.console.usage import comments, help_text
-from tests.support import PROJECT
+from tests.support import PROJECT, few
 
 CONFIGS = sorted(file.stem for file in CONF.glob("*.yaml"))
 
@@ -82,7 +82,7 @@ def test_info_knows_all_extras():
     assert for_users == {name: packages for name, (_, packages) in extras.EXTRAS.items()}
 
 
-@pytest.mark.parametrize("name", ["rlgames", "rlgames.info"])
+@pytest.mark.parametrize("name", few(["rlgames", "rlgames.info"]))
 def test_a_reader_that_goes_away_is_no_traceback(name):
     command = f"{sys.executable} -m {name} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=PROJECT, timeout=120)

@@ -9,6 +9,7 @@ from rlgames.evaluation.matches import COLUMNS, Evaluation, Score, flat, play_ma
 from rlgames.games.connect4 import Connect4
 from rlgames.games.tictactoe import TicTacToe
 from rlgames.players import Minimax, Perfect, RandomPlayer, perfect_or_minimax
+from tests.support import few
 
 GAME, TTT = Connect4(), TicTacToe()
 
@@ -29,10 +30,17 @@ class Opens:
         return self.opening if board.ply == 0 else self.player.move(board, rng)
 
 
+class Lowest:
+    """Takes the free cell with the lowest number."""
+
+    def move(self, board, rng):
+        return int(min(board.moves()))
+
+
 def test_perfect_play_wins_as_first_player(perfect):
-    score = play_matches(GAME, perfect, perfect, 12, True, np.random.default_rng(1))
-    assert (score.wins, score.draws, score.losses) == (12, 0, 0)
-    assert score.distinct > 6
+    score = play_matches(GAME, perfect, perfect, 6, True, np.random.default_rng(1))
+    assert (score.wins, score.draws, score.losses) == (6, 0, 0)
+    assert score.distinct > 3
     assert 28 < score.length < 41
 
 
@@ -47,13 +55,14 @@ def test_a_drawing_first_move_is_not_perfect(perfect):
     assert (score.wins, score.draws, score.losses) == (0, 6, 0)
 
 
-def test_perfect_play_as_second_player_scores_five_sevenths(perfect):
-    evaluation = Evaluation(GAME, perfect, first=0, second=7, first_distant=0, second_distant=7)
+@pytest.mark.parametrize("protocol", few(["second", "second_distant"]))
+def test_perfect_play_as_second_player_scores_five_sevenths(perfect, protocol):
+    none = dict.fromkeys(("first", "second", "first_distant", "second_distant"), 0)
+    evaluation = Evaluation(GAME, perfect, **none | {protocol: 7})
     scores = evaluation.scores(perfect, np.random.default_rng(1))
-    assert list(scores) == ["second", "second_distant"]
-    for score in scores.values():
-        assert (score.wins, score.draws, score.losses) == (4, 2, 1)
-    assert scores["second"].success == pytest.approx(5 / 7)
+    assert list(scores) == [protocol]
+    assert (scores[protocol].wins, scores[protocol].draws, scores[protocol].losses) == (4, 2, 1)
+    assert scores[protocol].success == pytest.approx(5 / 7)
 
 
 def test_results_depend_on_the_stream_only(perfect):
@@ -81,7 +90,7 @@ def test_perfect_tictactoe_against_itself_is_drawn():
     assert play_matches(TTT, player, player, 50, True, np.random.default_rng(1)).draws == 50
 
 
-RATES = [(TTT, 5000, (0.585, 0.288, 0.127)), (GAME, 2500, (0.556, 0.441, 0.003))]
+RATES = [(TTT, 2000, (0.585, 0.288, 0.127)), (GAME, 500, (0.556, 0.441, 0.003))]
 
 
 @pytest.mark.parametrize(("game", "matches", "rates"), RATES, ids=["tictactoe", "connect4"])
@@ -100,8 +109,15 @@ def test_random_play_by_seat(game, matches, rates, first):
 def test_score():
     score = Score(wins=6, draws=2, losses=2, plies=300, distinct=4)
     assert (score.matches, score.success, score.length) == (10, 0.7, 30.0)
-    assert score.interval == wilson(0.7, 10)
-    assert str(score).startswith("0.700 [0.397, 0.892], 6 won, 2 drawn, 2 lost, 30.0 plies")
+    assert score.interval == wilson(0.7, 4)
+    assert str(score).endswith(", 6 won, 2 drawn, 2 lost, 30.0 plies, 4 different")
+    assert str(score._replace(distinct=10)) == "0.700 [0.397, 0.892], 6 won, 2 drawn, 2 lost, 30.0 plies"
+
+
+@pytest.mark.parametrize("matches", [2, 50])
+def test_matches_that_repeat_themselves_narrow_no_interval(matches):
+    first, score = (play_matches(TTT, Lowest(), Lowest(), n, True, np.random.default_rng(0)) for n in (1, matches))
+    assert (score.matches, score.distinct, score.interval) == (matches, 1, first.interval)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from rlgames.learners.q import Q
 from rlgames.learners.q_table import QTable
 from rlgames.players import GreedyPlayer
 from rlgames.policy import boltzmann, draw_index
-from rlgames.schedules import Constant
+from rlgames.schedules import Constant, Linear
 from rlgames.train import train
 from tests.support import last_checkpoint, result
 
@@ -240,11 +240,13 @@ def test_gamma_1_is_allowed_without_the_limit():
     assert Q(GAME, gamma=1.0, limit=False).ends.tolist() == [-1, 0, 1]
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.5, float("nan")])
+@pytest.mark.parametrize("alpha", [0.0, 1.5, -1.0])
 def test_alpha_is_checked(alpha):
-    learner = Q(GAME, alpha=Constant(alpha))
-    with pytest.raises(ValueError, match=r"learner\.alpha gives"):
-        learner.train(learner.agent("eager"), 0, 1, 1.0, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"learner\.alpha is .* at game 0; it must be above 0 and at most 1"):
+        Q(GAME, alpha=Constant(alpha))
+    learner = Q(GAME, alpha=Linear(1.0, alpha, 10))
+    with pytest.raises(ValueError, match=r"learner\.alpha is .* at game"):
+        learner.curves(np.arange(11))
 
 
 # ---- the proof

@@ -224,9 +224,20 @@ def test_schedules(schedule, games, values):
     np.testing.assert_allclose(numbers, values, rtol=1e-8)
 
 
-def test_exponential_schedules_need_positive_numbers():
-    with pytest.raises(ValueError, match="needs start, end and games above 0"):
-        Exponential(0.1, 0.0, 10)
+@pytest.mark.parametrize(
+    ("schedule", "numbers", "message"),
+    [
+        (Exponential, (0.1, 0.0, 10), "end is 0.0; it must be above 0"),
+        (Exponential, (0.1, 0.05, 0), "games is 0; it must be above 0"),
+        (Exponential, (float("nan"), 0.05, 10), "start is nan; it must be above 0"),
+        (Linear, (0.5, 0.1, -5), "games is -5; it must be above 0"),
+        (Sigmoid, (0.6, 0.1, 0), "turn is 0; it must be above 0"),
+        (Sigmoid, (0.6, 0.1, 10, -2.0), "slope is -2.0; it must be above 0"),
+    ],
+)
+def test_schedules_without_meaning_are_refused(schedule, numbers, message):
+    with pytest.raises(ValueError, match=message):
+        schedule(*numbers)
 
 
 # ---- words that make no sense

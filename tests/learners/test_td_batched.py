@@ -1,6 +1,9 @@
 """engine=batched from the command line: runs, resumed and mixed runs, and what it refuses."""
 
 import csv
+import os
+import signal
+import time
 
 import numpy as np
 import pytest
@@ -9,9 +12,11 @@ import torch
 from rlgames.build import load
 from rlgames.evaluate import evaluate
 from rlgames.games.tictactoe import TicTacToe
+from rlgames.interrupts import Interrupted, asked
+from rlgames.learners.td_batched import BatchedTD
 from rlgames.train import train
 from rlgames.training.assemble import assemble
-from tests.support import QUICK, last_checkpoint, result
+from tests.support import QUICK, few, last_checkpoint, result
 
 LOCKSTEP = ["engine=batched", "batch=4"]
 NO_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="this machine has no GPU")
@@ -45,13 +50,48 @@ def test_a_run(quick, device):
     assert network["embedding.weight"].device.type == "cpu"
 
 
-@pytest.mark.parametrize("words", [[], ["learner.lambda_=0.7", "batched.horizon=3"], ["optimizer=adam"]])
+@pytest.mark.parametrize("words", few([["learner.lambda_=0.7", "batched.horizon=3"], [], ["optimizer=adam"]]))
 def test_a_resumed_run_is_the_uninterrupted_one(quick, words):
     words = [*LOCKSTEP, "eval_every=20", *words]
     whole = quick(*words, "games=40", run_dir="whole")
     parts = quick(*words, "games=20", run_dir="parts")
     quick("resume=parts", "games=40", run_dir=None)
     assert equal(content(whole), content(parts))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("batch", [4, 64])
+def test_a_signal_is_heard_between_two_steps_and_changes_nothing(quick, monkeypatch, batch):
+    """One chunk is all the games here; a step is one move in each game of the batch."""
+    words = [*LOCKSTEP, f"batch={batch}", "games=400", "eval_every=400"]
+    whole, steps, step = quick(*words, run_dir="whole"), [], BatchedTD.step
+
+    def signalled(self, *args):
+        step(self, *args)
+        steps.append(1)
+        if len(steps) == 20:
+            os.kill(os.getpid(), signal.SIGTERM)
+            while not asked():
+                time.sleep(0.001)
+
+    monkeypatch.setattr(BatchedTD, "step", signalled)
+    with pytest.raises(Interrupted):
+        quick(*words, run_dir="parts")
+    assert len(steps) == 20
+    quick("resume=parts", run_dir=None)
+    assert equal(content(whole), content(whole.with_name("parts")))
+
+
+def test_a_batch_that_ended_behind_the_total_is_there(quick, capsys):
+    """As if the run was killed after its last checkpoint."""
+    folder = quick(*LOCKSTEP, "batch=16", "games=21", "eval_every=21")
+    assert last_checkpoint(folder)["games"] > 21
+    (folder / "result.json").unlink()
+    quick("resume=run", run_dir=None)
+    assert "already there" in capsys.readouterr().out
+    assert result(folder)["status"] == "finished"
+    with pytest.raises(ValueError, match="games is 20, but the run to resume has played"):
+        quick("resume=run", "games=20", run_dir=None)
 
 
 def test_a_run_goes_on_with_another_engine_and_back(quick):
@@ -130,7 +170,7 @@ def test_memory_that_runs_out_on_the_way():
 
 def test_values_that_are_not_finite_stop_the_run(quick):
     with pytest.raises(ValueError, match="the values became infinite or NaN"):
-        quick(*LOCKSTEP, "network=identity", "optimizer.lr=1e38", "games=400", "eval_every=400")
+        quick(*LOCKSTEP, "network=identity", "optimizer.lr=1e6", "games=400", "eval_every=400")
 
 
 @pytest.mark.slow

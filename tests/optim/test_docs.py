@@ -55,6 +55,7 @@ def test_temporal_differences_learn_the_discounted_end():
     assert values == pytest.approx([0.9**k for k in (5, 4, 3, 2, 1, 0)], abs=0.02)
 
 
+@pytest.mark.thorough
 def test_two_heads_learn_two_tasks():
     names = run("Two heads")
     hidden = torch.tanh(names["trunk"](torch.tensor([0.25, 0.5])))
@@ -182,11 +183,8 @@ def test_a_minibatch_is_not_for_idbd():
 
 def test_the_table_names_the_defaults_and_those_of_the_yamls():
     """Numbers of the constructor and of conf/optimizer, as far as the table has them, are those of the code."""
-    rows = [
-        row.split("|")[1:-1]
-        for row in re.findall(r"^\| .* \|$", TEXT.split("## Defaults")[1].split("The search")[0], re.MULTILINE)
-    ]
-    table = {row[0].strip(): (row[1], row[3]) for row in rows if len(row) == 5}
+    (rows,) = re.findall(r"^\| rule \| constructor .*\n(?:\|.*\n)+", TEXT, re.MULTILINE)
+    table = {row[0].strip(): (row[1], row[3]) for row in (line.split("|")[1:-1] for line in rows.splitlines())}
     of = {
         "TDL": ["tdl"], "TCL, TCL[δ]": ["tcl", "tcl_delta"], "TCL-EXP, TCL-PL": ["tcl_exp", "tcl_pl"],
         "IDBD, TIDBD, ordinary TIDBD": ["idbd", "tidbd", "tidbd_ordinary"], "IDBD-nl": ["idbd_nl"], "SMD": ["smd"],

@@ -22,19 +22,20 @@ from rlgames.optim import (
     Autostep,
     DivergenceError,
     IDBDnl,
+    ObGD,
     RpropMinus,
     StepSize,
     SwiftTD,
     TCLDelta,
 )
 from rlgames.traces import Traces
-from tests.support import RULES
+from tests.support import RULES, few
 
 rules = pytest.mark.parametrize("name", RULES)
 TRACED = [name for name, (cls, *_) in RULES.items() if cls.traced]
 TRACES = Traces(0.5, resetting=True)
 CLASSES = sorted({cls for cls, *_ in RULES.values()}, key=lambda cls: cls.__name__)
-every_class = pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+REPRESENTATIVES = (TDL, IDBD, SMD, SwiftTD, RpropMinus)
 
 
 def make(name, params, **changes):
@@ -480,8 +481,11 @@ def regression_error(optimizer, weight, task, seed, steps=1000):
     return sum(errors[-steps // 10 :]) / (steps // 10)
 
 
-@every_class
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("cls", "seed"),
+    few([(cls, seed) for cls in CLASSES for seed in range(3)], *((cls, 0) for cls in CLASSES)),
+    ids=lambda p: getattr(p, "__name__", p),
+)
 def test_defaults_learn_a_regression(cls, seed):
     """Five inputs, as a newcomer would try a rule; Rprop is made for whole batches and only stays finite."""
     weight = nn.Parameter(torch.zeros(5))
@@ -491,14 +495,16 @@ def test_defaults_learn_a_regression(cls, seed):
     assert error < limit
 
 
-@every_class
+@pytest.mark.parametrize("cls", few(CLASSES, *REPRESENTATIVES), ids=lambda cls: cls.__name__)
 def test_defaults_stay_finite_on_twenty_inputs(cls):
     weight = nn.Parameter(torch.zeros(20))
     assert regression_error(cls([weight]), weight, "linear", 0, 500) < (1e4 if issubclass(cls, RpropMinus) else 20)
 
 
-@pytest.mark.parametrize("scale", [1.0, 10.0, 100.0])
-@pytest.mark.parametrize("lambda_", [0.0, 0.5, 0.95])
+@pytest.mark.parametrize(
+    ("scale", "lambda_"),
+    few([(scale, x) for scale in (1.0, 10.0, 100.0) for x in (0.0, 0.5, 0.95)], (100.0, 0.0), (100.0, 0.5)),
+)
 def test_swift_td_stays_finite_for_large_features(scale, lambda_):
     generator = torch.Generator().manual_seed(0)
     weight = nn.Parameter(torch.zeros(8))
@@ -508,3 +514,18 @@ def test_swift_td_stays_finite_for_large_features(scale, lambda_):
         delta = float(torch.randn((), generator=generator)) - float(weight.grad @ weight.detach())
         optimizer.step(delta, traces=Traces(0.9 * lambda_, resetting=True) if lambda_ else None)
         assert torch.isfinite(weight).all()
+
+
+@pytest.mark.parametrize("rule", [RpropMinus, IDBDnl, TCL, ObGD], ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("lr", [0.0, -1.0, 1.1e6, 1e30, math.inf, math.nan, True, "0.1"])
+def test_step_sizes_have_a_range(rule, lr):
+    with pytest.raises(ValueError, match=r"optimizer.lr is .*; it must be a number above 0 and at most 1e\+06"):
+        rule([torch.nn.Parameter(torch.zeros(2))], lr=lr)
+    rule([torch.nn.Parameter(torch.zeros(2))], lr=1e6)
+
+
+def test_meta_step_sizes_have_a_range():
+    with pytest.raises(ValueError, match=r"optimizer.theta is 1e\+30; it must be a number of at least 0 and at most"):
+        IDBDnl([torch.nn.Parameter(torch.zeros(2))], theta=1e30)
+    with pytest.raises(ValueError, match=r"optimizer.lr_max is 1e\+30"):
+        RpropMinus([torch.nn.Parameter(torch.zeros(2))], lr_max=1e30)

@@ -14,7 +14,7 @@ from tests.support import RULES
 SIZE = 5
 
 rules = pytest.mark.parametrize("name", RULES)
-small = settings(max_examples=12, deadline=None)
+small = settings(max_examples=5, deadline=None)
 number = st.floats(-1, 1).map(lambda u: round(u, 3))
 step = st.tuples(
     number,

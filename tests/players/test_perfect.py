@@ -170,6 +170,39 @@ def test_a_wrong_row_is_not_believed(player, tmp_path):
     assert other.solve(board) == player.solve(board)
 
 
+@pytest.mark.parametrize("column", ["value", "moves", "checksum", "position"])
+def test_a_changed_number_is_not_believed(tmp_path, caplog, column):
+    file = tmp_path / "s.sqlite"
+    store = SolvedPositions(file, "s")
+    store.put(7, 5, 1)
+    store.flush()
+    with sqlite3.connect(file) as connection:
+        connection.execute(f"UPDATE solved SET {column} = {column} + 2")
+    store = SolvedPositions(file, "s")
+    assert store.get(9 if column == "position" else 7) is None
+    assert store.get(1) is None
+    assert len(caplog.records) == 1
+    assert "set aside as s.damaged" in caplog.text
+    SolvedPositions(file, "s").put(7, 5, 1)
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_flipped_bit_gives_a_wrong_answer(tmp_path, seed):
+    file, rng = tmp_path / "s.sqlite", np.random.default_rng(seed)
+    store, right = SolvedPositions(file, "s"), {int(key): (int(key) % 18, 1) for key in rng.integers(2**49, size=60)}
+    for key, found in right.items():
+        store.put(key, *found)
+    store.flush()
+    content = file.read_bytes()
+    for bit in rng.choice(8 * len(content), 150, replace=False):
+        damaged = bytearray(content)
+        damaged[bit // 8] ^= 1 << bit % 8
+        file.write_bytes(damaged)
+        store = SolvedPositions(file, "s")
+        assert all(store.get(key) in (None, found) for key, found in right.items()), bit
+
+
 def test_answers_of_another_solver_are_not_given(tmp_path):
     first, second = (SolvedPositions(tmp_path / "s.sqlite", name) for name in ("a 1", "a 2"))
     first.put(7, 1, 1)

@@ -1,6 +1,7 @@
 """The figures and tables of a study come from its results file alone."""
 
 import json
+import runpy
 import subprocess
 import sys
 
@@ -30,12 +31,23 @@ def row(words, seed, to_80, **more):
     return dict.fromkeys(COLUMNS, "") | known | more
 
 
-def figures(*args):
-    command = [sys.executable, str(SCRIPT), *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@pytest.fixture
+def figures(monkeypatch, capsys):
+    """Runs the script in this process: what it prints, and with what it ends (None: well)."""
+
+    def run(*args):
+        monkeypatch.setattr(sys, "argv", [str(SCRIPT), *map(str, args)])
+        end = None
+        try:
+            runpy.run_path(str(SCRIPT), run_name="__main__")
+        except SystemExit as stop:
+            end = stop.code
+        return capsys.readouterr().out, end
+
+    return run
 
 
-def test_table_and_figures(tmp_path):
+def test_table_and_figures(figures, tmp_path):
     results = Results(tmp_path / "table.csv")
     for seed, games in enumerate((300_000, 340_000, 380_000, 420_000, 460_000)):
         results.add(row("evaluation=published optimizer=tcl_exp", seed, games))
@@ -44,9 +56,9 @@ def test_table_and_figures(tmp_path):
     for seed, games in enumerate((600_000, "", 500_000, 540_000, 520_000)):
         results.add(row("evaluation=published optimizer=tdl", seed, games))
     results.add(row("optimizer=k1 evaluation=published", 0, "", status="failed", error="NaN", curve=""))
-    done = figures(tmp_path / "table.csv", "--out", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
-    lines = {line.split("|")[1].strip(): line for line in done.stdout.splitlines() if line.startswith("|")}
+    out, end = figures(tmp_path / "table.csv", "--out", tmp_path / "out")
+    assert end is None
+    lines = {line.split("|")[1].strip(): line for line in out.splitlines() if line.startswith("|")}
     assert "| 340 / 380 / 420 | 324 / 382 / 432 | inside |" in lines["tcl_exp"]
     assert "| 10,000 |" in lines["tcl_exp"]
     assert "| inside | 800 | above |" in lines["tcl_exp"]
@@ -60,23 +72,19 @@ def test_table_and_figures(tmp_path):
 
 
 @pytest.mark.thorough
-def test_sensitivity(tmp_path):
+def test_sensitivity(figures, tmp_path):
     results = Results(tmp_path / "lr.csv")
     for lr in (0.001, 0.01, 0.1):
         results.add(row(f"optimizer=tdl optimizer.lr={lr}", 0, 400_000))
-    done = figures(tmp_path / "lr.csv", "--over", "optimizer.lr", "--out", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
+    _, end = figures(tmp_path / "lr.csv", "--over", "optimizer.lr", "--out", tmp_path / "out")
+    assert end is None
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["lr_sensitivity.png"]
 
 
-def test_a_file_without_runs_is_one_sentence(tmp_path):
-    done = figures(tmp_path / "none.csv")
-    assert done.returncode == 1
-    assert "does not exist or holds no runs" in done.stderr
+def test_a_file_without_runs_is_one_sentence(figures, tmp_path):
+    assert "does not exist or holds no runs" in figures(tmp_path / "none.csv")[1]
     (tmp_path / "foreign.csv").write_text("a,b\n1,2\n")
-    done = figures(tmp_path / "foreign.csv")
-    assert "is not a file of results" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "is not a file of results" in figures(tmp_path / "foreign.csv")[1]
 
 
 @pytest.mark.thorough

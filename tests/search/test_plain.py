@@ -71,7 +71,7 @@ def all_boards(board, seen):
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_alpha_beta_is_plain_minimax(game, depth):
     network = Cells(game)
-    for board in some_boards(game, 3, 10):
+    for board in some_boards(game, 3, 4):
         pruned, plain = (search(board, depth, network, prune=prune) for prune in (True, False))
         assert pruned == plain
 
@@ -79,7 +79,7 @@ def test_alpha_beta_is_plain_minimax(game, depth):
 def test_value_is_that_of_the_leaf_at_the_end_of_the_line():
     game = Connect4()
     network = Cells(game)
-    for board in some_boards(game, 12, 10):
+    for board in some_boards(game, 12, 4):
         found = search(board, 4, network)
         assert game.play(found.line, board) == found.leaf
         assert len(found.line) == 4 or found.leaf.over()

@@ -17,7 +17,7 @@ from rlgames.suite import suite
 from rlgames.tournament import run as tournament
 from rlgames.train import train
 from rlgames.training.restore import restore
-from rlgames.training.trust import check_outside, check_saved, outside, trusted, without_outside
+from rlgames.training.trust import check_outside, check_saved, outside, trusted, without_outside, words_for
 from rlgames.uci import load_thinker
 from tests.support import load
 
@@ -359,3 +359,61 @@ def test_the_command_line(doctored, mine):
     assert word == "trust=trickster"
     assert not (mine / "imported").exists()
     assert subprocess.run([*command, word], capture_output=True, check=False).returncode == 0
+
+
+def test_the_commands_printed_at_the_end_work(mine, quick, capsys, tmp_path):
+    quick("games=4", "game._target_=trickster.Mine")
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert "rlgames.evaluate checkpoint=run trust=trickster   resume: " in last
+    assert last.endswith("rlgames.train resume=run trust=trickster games=8")
+    config = edited(config_of("game=tictactoe"), "opponent.cache", str(tmp_path / "a b"))
+    assert words_for(config, resumes=True) == [f"""opponent.cache='"{tmp_path}/a b"'"""]
+    assert words_for(config, resumes=False) == []
+
+
+def test_a_path_in_the_place_of_tuples_is_not_read(doctored, tmp_path):
+    (tmp_path / "secret.txt").write_text("0 1 2\n")
+    run = doctored()
+    for file in (run / "checkpoints").iterdir():
+        torch.save({**torch.load(file, weights_only=True), "tuples": str(tmp_path / "secret.txt")}, file)
+    with pytest.raises(ValueError, match="holds no readable checkpoint"):
+        restore(run, trust="trickster")
+
+
+def test_evaluate_prints_the_words_that_choose_an_engine():
+    chess = config_of("+experiment=chess_td_leaf", "opponent=uci", "evaluation.openings.file=book.epd")
+    parts = {name: chess[name] for name in ("evaluation", "opponent")}
+    words = "evaluation=match opponent=uci evaluation.openings.file=book.epd opponent.command=stockfish"
+    with pytest.raises(ValueError, match=f"add {words}$"):
+        check_outside(parts, [], choose=True)
+    ready(load("checkpoint=x", *words.split(), config="evaluate"))
+
+
+def test_an_engine_of_a_chess_checkpoint_is_not_started(quick, tmp_path):
+    (tmp_path / "engine").write_text("#!/bin/sh\ntouch called\n")
+    (tmp_path / "engine").chmod(0o755)
+    short = [f"{part}.adjudication.max_plies=10" for part in ("learner.self_play", "evaluation")]
+    nodes = [f"{part}.nodes=30" for part in ("learner.self_play", "evaluation", "opponent")]
+    words = [
+        "+experiment=chess_td_leaf",
+        "games=8",
+        "eval_every=8",
+        "evaluation.games=2",
+        "run_dir=run",
+        *short,
+        *nodes,
+    ]
+    train(load(*words), words)
+    (file,) = (tmp_path / "run" / "checkpoints").iterdir()
+    content = torch.load(file, weights_only=True)
+    engine = str(tmp_path / "engine")
+    content["config"]["opponent"] = {"_target_": "rlgames.chess.uci_engine.UciEngine", "command": engine}
+    content["config"]["learner"]["self_play"].update(engine=engine, engine_share=1.0)
+    torch.save(content, file)
+    with pytest.raises(ValueError, match=rf"add opponent=uci opponent.command={engine}$"):
+        evaluate(load("checkpoint=run", config="evaluate"))
+    with pytest.raises(ValueError, match=rf"add opponent.command={engine} learner.self_play.engine={engine}$"):
+        train(load("resume=run", "games=16"), ["resume=run", "games=16"])
+    standing = tournament(load("players=[run,start]", "matches=2", "nodes=30", config="tournament"))
+    assert set(standing.names) == {"run", "start"}
+    assert not (tmp_path / "called").exists()
