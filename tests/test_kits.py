@@ -85,7 +85,7 @@ WORDS = [
     ["game=connect4", "features.count=5", "features.length=4"],
     ["game=tictactoe", "network=sigmoid"],
     ["game=tictactoe", "network=identity"],
-    ["game=tictactoe", "network=mlp", "features=planes", "optimizer=adam"],
+    ["game=tictactoe", "network=mlp", "features=planes", "optimizer=sgd"],
     ["game=tictactoe", "learner=q"],
     ["game=tictactoe", "optimizer=sgd"],
 ]
