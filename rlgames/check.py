@@ -30,7 +30,7 @@ def check(cfg: DictConfig, words: list[str] | None = None) -> Iterator[tuple[str
     from rlgames.testing import ContractError
 
     broken = set[str]()
-    for part, needs, name, kit in kits(ready(cfg, words or [])):
+    for part, needs, name, kit in _kits(ready(cfg, words or [])):
         missing = [need for need in needs if need in broken]
         if missing:
             yield part, f"not checked, because {missing[0]} is broken", False
@@ -43,11 +43,13 @@ def check(cfg: DictConfig, words: list[str] | None = None) -> Iterator[tuple[str
         except ContractError as error:
             broken.add(part)
             yield part, str(error), True
+            if part == "game":  # all others would stand on it
+                return
         else:
             yield part, f"{name} keeps the contract", False
 
 
-def kits(cfg: DictConfig) -> Iterator[tuple[str, tuple[str, ...], str, Callable[[], None] | None]]:
+def _kits(cfg: DictConfig) -> Iterator[tuple[str, tuple[str, ...], str, Callable[[], None] | None]]:
     """For each part of ``cfg``: what it is, the parts that must be right first, its name, and its kit, if any."""
     from rlgames import testing
     from rlgames.games.game import Game, Rules

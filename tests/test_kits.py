@@ -1,5 +1,6 @@
 """The kits of ``rlgames.testing``: all parts of conf/ keep their contracts, and planted faults are found by name."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+import rlgames.testing
 from rlgames import Features, Learner, value
 from rlgames.build import CONF, load
 from rlgames.check import check
@@ -599,7 +601,8 @@ def test_what_is_checked_stays_as_it_is(eagerly):
 
 def program(folder, name, *words):
     command = [sys.executable, "-m", f"rlgames.{name}", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=280, env=environment)
 
 
 @pytest.fixture
@@ -612,7 +615,7 @@ def mine(tmp_path):
 MISERE = ("game=tictactoe", "game._target_=misere.Misere")
 
 
-def test_a_broken_game_is_named_and_the_rest_left_out(mine):
+def test_a_broken_game_is_named_and_ends_the_check(mine):
     text = (
         (mine / "misere.py")
         .read_text()
@@ -621,10 +624,22 @@ def test_a_broken_game_is_named_and_the_rest_left_out(mine):
     (mine / "misere.py").write_text(text)
     done = program(mine, "check", *MISERE, "learner=q")
     assert (done.returncode, done.stderr) == (1, "")
-    game, rest = done.stdout.splitlines()
-    assert game.startswith("game: misere, after ")
-    assert game.endswith("but previous says 1")
-    assert rest == "learner: not checked, because game is broken"
+    (line,) = done.stdout.splitlines()
+    assert line.startswith("game: misere, after ")
+    assert line.endswith("but previous says 1")
+
+
+def test_what_stands_on_a_broken_part_is_left_out(monkeypatch):
+    monkeypatch.setattr(rlgames.testing, "check_game", lambda *_: None)
+    monkeypatch.setattr(rlgames.testing, "check_rule", lambda *_, **__: None)
+    monkeypatch.setattr(NTuples, "encode", lambda self, boards: None)
+    lines = list(check(load("game=tictactoe", config="check")))
+    assert [broken for *_, broken in lines] == [False, True, False, False, False]
+    assert lines[1][:2] == (
+        "features",
+        "NTuples: encode gives NoneType for 40 boards; the first axis counts the boards",
+    )
+    assert [sentence for _, sentence, _ in lines[2:5:2]] == ["not checked, because features is broken"] * 2
 
 
 @thorough
