@@ -545,7 +545,7 @@ LEARNER_FAULTS = {
     "state not saved": (Remembering(TTT), r"3 games, a checkpoint and 3 more teach something else than 6 games"),
     "a curve": (ShortCurves(TTT), "it must be an array of 5 numbers"),
     "schedules": (Unruly(TTT), "refuse a schedule that leaves its range"),
-    "no learner": (object(), "object is no learner|no learner"),
+    "no learner": (object(), "object: ValueError: .* not a learner"),
 }
 
 
