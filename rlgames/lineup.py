@@ -3,13 +3,17 @@
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from omegaconf import DictConfig
 
 from rlgames.build import CONF, did_you_mean
 from rlgames.training.restore import Restored, restore
 from rlgames.training.trust import read_config
+
+if TYPE_CHECKING:
+    from rlgames.games.game import Game, Rules
+    from rlgames.players.player import Player
 
 # torch, numpy and numba are imported only where they are needed, so --help answers at once.
 
@@ -63,7 +67,7 @@ def chosen_run(cfg: DictConfig) -> str:
     return str(newest_run(_name_of(cfg.game) if cfg.get("game") else None))
 
 
-def player_named(name: str, game: Any, depth: int = 8, key: str = "") -> Any:
+def player_named(name: str, game: "Game[Any]", depth: int = 8, key: str = "") -> "Player":
     """The player called ``name``: random, minimax (which looks ``depth`` plies ahead) or perfect.
 
     Args:
@@ -107,7 +111,7 @@ class Seat(NamedTuple):
 
 def seats(
     names: list[str],
-    game: Any = None,
+    game: "Rules[Any] | None" = None,
     depth: int = 8,
     engine: str | None = None,
     device: str = "cpu",
@@ -115,7 +119,7 @@ def seats(
     lookahead: int | None = None,
     trust: Iterable[str] = (),
     key: str = "",
-) -> tuple[Any, list[Seat]]:
+) -> "tuple[Rules[Any], list[Seat]]":
     """The game that the players ``names`` play, and the players.
 
     Args:
@@ -142,7 +146,9 @@ def seats(
     if not games:
         raise ValueError("name the game, such as game=connect4, or an agent: runs/...")
     game = next(iter(games.values()))
-    if game.name == "chess":
+    from rlgames.games.game import Game
+
+    if not isinstance(game, Game):
         return game, [_engine(name, agents.get(name), nodes) for name in names]
     found = []
     for name in names:
@@ -150,7 +156,7 @@ def seats(
             found.append(Seat(name, agents[name].description, agents[name].greedy()))
         else:
             one = player_named(name, game, depth, key)
-            found.append(Seat(name, f"{one.depth} plies" if name == "minimax" else "", one))
+            found.append(Seat(name, f"{depth} plies" if name == "minimax" else "", one))
     return game, found
 
 

@@ -4,7 +4,9 @@ from typing import Any
 
 from ipywidgets import HTML, Button, GridBox, HBox, Layout, VBox
 
+from rlgames.games.game import Game
 from rlgames.play import Opponent, perfect_hint
+from rlgames.training.assemble import Parts
 
 SIZE = "40px"  # size of a move's button, the same as of a cell in the picture
 
@@ -27,12 +29,15 @@ class PlayBoard(VBox):  # type: ignore[misc]
     """
 
     def __init__(
-        self, parts: Any, human: int = 1, values: bool = False, temperature: float = 0.1, greedy: bool = True
+        self, parts: Parts, human: int = 1, values: bool = False, temperature: float = 0.1, greedy: bool = True
     ) -> None:
         if human not in (1, -1):
             raise ValueError(f"human is {human!r}; it must be 1 (you move first) or -1")
+        if not isinstance(parts.game, Game):
+            raise ValueError(f"the board draws games of cells, not {parts.game.name}")
         super().__init__()
-        self.game, self.human, self.values = parts.game, human, values
+        self.game: Game[Any] = parts.game
+        self.human, self.values = human, values
         self.opponent = Opponent(parts, temperature, greedy)
         self.boards = [self.game.board]
         self.picture, self.message = HTML(), HTML()

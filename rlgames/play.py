@@ -5,7 +5,7 @@ Ends with status 0 after "quit" or the end of the input (Ctrl-D), with 130 after
 """
 
 import sys
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import hydra
 from omegaconf import DictConfig
@@ -16,6 +16,11 @@ from rlgames.console.terminal import ask, colours, picture
 from rlgames.lineup import chosen_run, seats
 from rlgames.training.restore import restore
 from rlgames.training.trust import trusted
+
+if TYPE_CHECKING:
+    from rlgames.games.game import Game, PartBoard, Rules
+    from rlgames.lineup import Seat
+    from rlgames.training.assemble import Parts
 
 COMMANDS = {
     "hint": "the move that the agent would play",
@@ -67,7 +72,7 @@ class Opponent:
 
     def __init__(
         self,
-        parts: Any,
+        parts: "Parts",
         temperature: float = 0.1,
         greedy: bool = True,
         seed: int = 0,
@@ -83,7 +88,7 @@ class Opponent:
         self.lookahead = int(GreedyPlayer(parts.agent, lookahead).lookahead)  # or an error, before any question
         self.rng = np.random.default_rng(seed)
 
-    def think(self, board: Any) -> Thoughts:
+    def think(self, board: "PartBoard") -> Thoughts:
         """What it thinks of the moves on ``board``."""
         from rlgames.players import GreedyPlayer
         from rlgames.policy import boltzmann
@@ -103,7 +108,7 @@ class Opponent:
 
         return self.parts.agent.run(lookahead_values, board, np.int64(self.lookahead), flag())
 
-    def move(self, board: Any) -> int:
+    def move(self, board: "PartBoard") -> int:
         """Its move on ``board``."""
         import numpy as np
 
@@ -126,7 +131,7 @@ class Desk:
         boards: the positions of the game so far.
     """
 
-    def __init__(self, game: Any, opponent: Opponent, human: int, show: bool = True) -> None:
+    def __init__(self, game: "Game[Any]", opponent: Opponent, human: int, show: bool = True) -> None:
         self.game, self.opponent, self.human, self.show = game, opponent, human, show
         self.boards = [game.board]
 
@@ -209,7 +214,7 @@ class Desk:
         return True
 
 
-def perfect_hint(game: Any, board: Any) -> str:
+def perfect_hint(game: "Game[Any]", board: "PartBoard") -> str:
     """Which moves win, draw and lose by perfect play; or why they are unknown."""
     from rlgames.players import perfect_of
 
@@ -237,7 +242,7 @@ def ask_side() -> int | None:
         print(f"{word[:20]!r} is not a side; type first, second or quit")
 
 
-def watch(game: Any, first: Any, second: Any, seed: int) -> None:
+def watch(game: "Game[Any]", first: "Seat", second: "Seat", seed: int) -> None:
     """Show a match between two of ``rlgames.lineup.Seat``."""
     import numpy as np
 
@@ -253,8 +258,8 @@ def watch(game: Any, first: Any, second: Any, seed: int) -> None:
     print(f"\n{result} after {board.ply} plies: {''.join(game.labels[move] for move in moves)}")
 
 
-def check_board(game: Any, path: str) -> None:
-    """Refuse a game whose board this program cannot draw.
+def cells_of(game: "Rules[Any]", path: str) -> "Game[Any]":
+    """``game``, if this program can draw its board.
 
     Raises:
         ValueError: naming the game.
@@ -263,6 +268,7 @@ def check_board(game: Any, path: str) -> None:
 
     if not isinstance(game, Game):
         raise ValueError(f"{game.name} is played in a chess program, with python -m rlgames.uci checkpoint={path}")
+    return game
 
 
 def play(cfg: DictConfig) -> None:
@@ -290,14 +296,13 @@ def play(cfg: DictConfig) -> None:
             trust=trusted(cfg),
             key="against=",
         )
-        check_board(game, path)
+        board_game = cells_of(game, path)
         print(f"{game.name}: {one.name} ({one.description}) against {other.name}")
-        watch(game, *((one, other) if cfg.side != "second" else (other, one)), cfg.seed)
+        watch(board_game, *((one, other) if cfg.side != "second" else (other, one)), cfg.seed)
         return
     agent = restore(path, cfg.engine, cfg.device, cfg.lookahead, trusted(cfg))
-    check_board(agent.parts.game, path)
+    game = cells_of(agent.parts.game, path)
     opponent = Opponent(agent.parts, cfg.temperature, cfg.greedy, cfg.seed, agent.lookahead)
-    game = agent.parts.game
     print(f"{game.name}: an agent ({agent.description}), {path}. Type a move, or {', '.join(COMMANDS)}.")
     side = ask_side() if cfg.side is None else SIDES[cfg.side]
     if side is not None:

@@ -1,11 +1,15 @@
 """How moves are chosen: plain functions, which can also be compiled."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import borrowed, compilable
+
+if TYPE_CHECKING:
+    from rlgames.agents.agent import Afterstates, Values
+    from rlgames.games.game import PartBoard
 
 # Sums of weights closer than this count as equal. Mirror images have the same value in exact arithmetic, but sums in
 # another order round differently; with a tolerance, the choice depends neither on that nor on the engine.
@@ -22,7 +26,7 @@ def reward(winner: int, ply: int, win_decay: float) -> float:
 
 
 @compilable
-def best_move(agent: Any, board: Any, win_decay: float = 0.0) -> tuple[int, float]:
+def best_move(agent: "Afterstates", board: "PartBoard", win_decay: float = 0.0) -> tuple[int, float]:
     """The best move for the player to move, and the value it leads to, on the agent's scale.
 
     An immediate win comes first; ties, sums that differ by no more than TOLERANCE, go to the first in the game's order
@@ -53,7 +57,7 @@ def best_move(agent: Any, board: Any, win_decay: float = 0.0) -> tuple[int, floa
 
 
 @compilable
-def put_open_first(board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, int, int]:
+def put_open_first(board: "PartBoard", moves: npt.NDArray[np.int64]) -> tuple[int, int, int]:
     """Bring ``moves`` that do not end the game to the front, in order.
 
     Returns:
@@ -75,7 +79,7 @@ def put_open_first(board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, int, 
 
 
 @compilable
-def put_safe_first(board: Any, moves: npt.NDArray[np.int64], replies: npt.NDArray[np.int64]) -> int:
+def put_safe_first(board: "PartBoard", moves: npt.NDArray[np.int64], replies: npt.NDArray[np.int64]) -> int:
     """Put the ``moves`` after which the opponent cannot win at once first, in order; return their number."""
     safe = 0
     for k in range(len(moves)):
@@ -86,7 +90,7 @@ def put_safe_first(board: Any, moves: npt.NDArray[np.int64], replies: npt.NDArra
 
 
 @compilable
-def can_win(board: Any, moves: npt.NDArray[np.int64]) -> bool:
+def can_win(board: "PartBoard", moves: npt.NDArray[np.int64]) -> bool:
     """Whether the player to move can win at once; ``moves`` is room for all legal moves."""
     for k in range(board.list_moves(moves)):  # noqa: SIM110 # compiled code has no generators
         if board.play(moves[k]).winner() == board.player():
@@ -94,7 +98,7 @@ def can_win(board: Any, moves: npt.NDArray[np.int64]) -> bool:
     return False
 
 
-def afterstate_values(agent: Any, board: Any) -> npt.NDArray[np.float64]:
+def afterstate_values(agent: "Afterstates", board: "PartBoard") -> npt.NDArray[np.float64]:
     """Value of each legal move for the player to move, from -1 (lost) to +1 (won)."""
     agent = borrowed(agent)
     player, moves = board.player(), board.moves()
@@ -106,19 +110,19 @@ def afterstate_values(agent: Any, board: Any) -> npt.NDArray[np.float64]:
 
 
 @compilable
-def value_after(agent: Any, board: Any, move: int, win_decay: float = 0.0) -> float:
+def value_after(agent: "Afterstates", board: "PartBoard", move: int, win_decay: float = 0.0) -> float:
     """The value that ``move`` leads to, on the agent's scale."""
     after = board.play(move)
     if after.over():
-        return agent.target(reward(after.winner(), board.ply, win_decay))  # type: ignore[no-any-return]
+        return agent.target(reward(after.winner(), board.ply, win_decay))
     if agent.tactical and can_win(after, agent.replies):
-        return agent.target(reward(after.player(), after.ply, win_decay))  # type: ignore[no-any-return]
+        return agent.target(reward(after.player(), after.ply, win_decay))
     agent.move_list[0] = move
-    return agent.unit(agent.sums(board, agent.move_list[:1])[0])  # type: ignore[no-any-return]
+    return agent.unit(agent.sums(board, agent.move_list[:1])[0])
 
 
 @compilable
-def random_move(board: Any, moves: npt.NDArray[np.int64], rng: np.random.Generator) -> int:
+def random_move(board: "PartBoard", moves: npt.NDArray[np.int64], rng: np.random.Generator) -> int:
     """A legal move, all with the same probability; ``moves`` is room for all of them."""
     count: int = board.list_moves(moves)
     return moves[int(rng.random() * count)]  # type: ignore[no-any-return]
@@ -152,14 +156,14 @@ def draw_index(probabilities: npt.NDArray[np.float64], rng: np.random.Generator)
 
 
 @compilable
-def greedy_move(agent: Any, board: Any) -> tuple[int, float]:
+def greedy_move(agent: "Values", board: "PartBoard") -> tuple[int, float]:
     """The move the agent considers best, and the value it leads to, on the agent's scale."""
     best: tuple[int, float] = borrowed(agent).best(board)
     return best
 
 
 def greedy_moves(
-    agent: Any, board: Any, lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+    agent: "Values", board: "PartBoard", lines: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """The best move after each of ``lines`` from ``board``, padded to ``[n, longest]``."""
     agent = borrowed(agent)

@@ -185,7 +185,9 @@ def run(cfg: DictConfig) -> Standing:
         raise ValueError(f"matches is {cfg.matches}; it must be even, since each opening is played with both sides")
     game = build(cfg, "game") if cfg.get("game") else None
     game, players = seats(names, game, cfg.depth, cfg.engine, cfg.device, cfg.nodes, cfg.lookahead, trusted(cfg))
-    usual, below = (8, 64) if _think(players) else (2, game.n_cells // 2)
+    from rlgames.games.game import Game
+
+    usual, below = (2, game.n_cells // 2) if isinstance(game, Game) else (8, 64)  # in chess
     plies = usual if cfg.opening is None else cfg.opening
     if type(plies) is not int or not 0 <= plies < below:
         raise ValueError(f"opening is {shown(plies)}; it must be a whole number below {below}")

@@ -22,7 +22,7 @@ ALLOWED = {
     "networks": set(),
     "optim": {"compiled", "traces"},
     "agents": {"compiled", "networks", "optim", "policy", "traces"},
-    "learners": {"compiled", "episodes", "policy", "schedules", "traces"},  # the rest they are handed
+    "learners": {"compiled", "episodes", "interrupts", "policy", "schedules", "traces"},  # the rest they are handed
     "search": {"compiled", "policy"},
     "players": {"compiled", "interrupts", "policy", "search"},
     "evaluation": {"interrupts", "players"},

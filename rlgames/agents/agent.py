@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.floating[Any]]
 class Values(Protocol):
     """What a player asks of an agent, in Python or compiled."""
 
-    def best(self, board: "Board") -> tuple[int, float]:
+    def best(self, board: "PartBoard") -> tuple[int, float]:
         """The best move, and the value it leads to."""
 
 

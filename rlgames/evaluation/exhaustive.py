@@ -164,7 +164,7 @@ class Exhaustive(Evaluation):
                 return tree(board.play(choice[board]))
             return _any_of([tree(board.play(int(move))) for move in board.moves()])
 
-        states: set[Any] = set()
+        states: set[Board] = set()
         whole = tree(self.game.board)
         board, line = self.game.board, ""
         while whole.losses and not board.over():

@@ -8,6 +8,7 @@ import numpy as np
 
 from rlgames.evaluation import evaluation
 from rlgames.evaluation.evaluation import Measure
+from rlgames.games.game import Board, Game
 from rlgames.interrupts import ask
 from rlgames.players import Perfect, Player
 
@@ -63,7 +64,7 @@ def wilson(rate: float, n: float, z: float = 1.96) -> tuple[float, float]:
     return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
-def play_match(first: Player, second: Player, board: Any, rng: np.random.Generator) -> tuple[list[int], Any]:
+def play_match(first: Player, second: Player, board: Board, rng: np.random.Generator) -> tuple[list[int], Board]:
     """Play a match from ``board`` to the end; return the moves and the final board.
 
     Raises:
@@ -78,13 +79,13 @@ def play_match(first: Player, second: Player, board: Any, rng: np.random.Generat
 
 
 def play_matches(
-    game: Any,
+    game: Game[Any],
     agent: Player,
     opponent: Player,
     matches: int,
     first: bool,
     rng: np.random.Generator,
-    starts: Sequence[Any] = (),
+    starts: Sequence[Board] = (),
 ) -> Score:
     """Play ``matches`` matches.
 
@@ -145,7 +146,7 @@ class Evaluation(evaluation.Evaluation):
 
     def __init__(
         self,
-        game: Any,
+        game: Game[Any],
         opponent: Player,
         first: int = 200,
         second: int = 70,
@@ -212,7 +213,7 @@ def flat(scores: dict[str, Score]) -> dict[str, float]:
     return row
 
 
-def sample_game(game: Any, first: Player, second: Player, rng: np.random.Generator) -> str:
+def sample_game(game: Game[Any], first: Player, second: Player, rng: np.random.Generator) -> str:
     """A match as text: the labels of the moves, the result, and the final board."""
     moves, board = play_match(first, second, game.board, rng)
     result = {1: "the first player wins", -1: "the second player wins", 0: "a draw"}[board.winner()]

@@ -101,6 +101,8 @@ class NTuples(TableFeatures):
             tables that do not fit in memory.
     """
 
+    compact: CompactNTuples
+
     def __init__(
         self,
         game: Game[Any],

@@ -1,11 +1,14 @@
 """N-tuples for many boards at once, on any device: the additive tables of ``CompactNTuples`` as tensors."""
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from rlgames.games.game import TensorBoards
+
+if TYPE_CHECKING:
+    from rlgames.features.ntuples import CompactNTuples
 
 # Boards whose afterstates are looked up at a time: on a CPU as many as fit in its caches (measured with 512 KiB of L2:
 # 128 to 512 boards differ by 10 %), elsewhere as many as keep memory bounded.
@@ -25,7 +28,7 @@ class TensorNTuples:
         slice: number of boards that are looked up at a time.
     """
 
-    def __init__(self, compact: Any, device: torch.device) -> None:
+    def __init__(self, compact: "CompactNTuples", device: torch.device) -> None:
         self.n_parts, self.n_codes, self.n_features = compact.lines.shape
         self.images, self._table_size, self._second = compact.images, compact.table_size, compact.second
         self._lines = torch.from_numpy(compact.lines).flatten(0, 1).to(device)

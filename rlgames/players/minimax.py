@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rlgames.compiled import compile_function
+from rlgames.games.game import Board, Game
 from rlgames.interrupts import ask, flag
 from rlgames.players.player import Solution, draw_lots, refuse_finished
 
@@ -26,12 +27,12 @@ class Minimax:
         ValueError: for a depth below 1.
     """
 
-    def __init__(self, game: Any, depth: int = 8) -> None:
+    def __init__(self, game: Game[Any], depth: int = 8) -> None:
         if depth < 1:
             raise ValueError(f"opponent.depth is {depth}; it must be at least 1")
         self.game, self.depth = game, depth
 
-    def solve(self, board: Any) -> Solution:
+    def solve(self, board: Board) -> Solution:
         """The value for the player to move (WIN - n, n - WIN or 0 if the game ends at ply n), and all best moves.
 
         Raises:
@@ -43,7 +44,7 @@ class Minimax:
         ask()
         return Solution(int(value), tuple(map(int, moves)))
 
-    def move(self, board: Any, rng: np.random.Generator) -> int:
+    def move(self, board: Board, rng: np.random.Generator) -> int:
         """One of the best moves.
 
         Raises:
@@ -53,7 +54,7 @@ class Minimax:
 
 
 @compile_function  # not compilable: numba supports recursion only in entry points
-def negamax(board: Any, depth: int, alpha: int, beta: int, flag: npt.NDArray[np.uint8]) -> int:
+def negamax(board: Board, depth: int, alpha: int, beta: int, flag: npt.NDArray[np.uint8]) -> int:
     """The value for the player to move: exact between ``alpha`` and ``beta``, else a bound; anything after a signal."""
     if board.winner() != 0:
         return int(board.winner() * board.player() * (WIN - board.ply))
@@ -68,7 +69,7 @@ def negamax(board: Any, depth: int, alpha: int, beta: int, flag: npt.NDArray[np.
 
 
 @compile_function
-def best_moves(board: Any, depth: int, flag: npt.NDArray[np.uint8]) -> tuple[int, npt.NDArray[np.int64]]:
+def best_moves(board: Board, depth: int, flag: npt.NDArray[np.uint8]) -> tuple[int, npt.NDArray[np.int64]]:
     """The value for the player to move, and all moves that reach it, in the game's order."""
     moves = board.moves()
     best, count = -WIN, 0

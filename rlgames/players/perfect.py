@@ -3,11 +3,11 @@
 import copy
 import functools
 import logging
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
-from rlgames.games.game import Game
+from rlgames.games.game import Board, Game, Rules
 from rlgames.players.minimax import Minimax
 from rlgames.players.player import Solution, draw_lots
 from rlgames.players.solver import Solver, last_ply
@@ -40,7 +40,7 @@ class Perfect:
         ValueError: for another game or mode.
     """
 
-    def __init__(self, game: Any, losing: str = "random", cache: str | None = None) -> None:
+    def __init__(self, game: Rules[Any], losing: str = "random", cache: str | None = None) -> None:
         if game.name != "connect4":
             raise ValueError(f"the solver plays connect4 only, not {game.name}; use opponent=minimax")
         self.game, self.losing = game, _mode(losing)
@@ -56,7 +56,7 @@ class Perfect:
         player.losing = _mode(losing)
         return player
 
-    def solve(self, board: Any) -> Solution:
+    def solve(self, board: Board) -> Solution:
         """The score of the position for the player to move (see ``Solver``) and all best moves.
 
         Raises:
@@ -64,7 +64,7 @@ class Perfect:
         """
         return self.solver.best(board)
 
-    def candidates(self, board: Any) -> tuple[int, ...]:
+    def candidates(self, board: Board) -> tuple[int, ...]:
         """The moves among which ``move`` chooses at random.
 
         Raises:
@@ -77,7 +77,7 @@ class Perfect:
         far = (move for move in scores if last_ply(scores[move], board.ply) - (board.ply + 1) >= QUICK_LOSS)
         return tuple(far) or best
 
-    def move(self, board: Any, rng: np.random.Generator) -> int:
+    def move(self, board: Board, rng: np.random.Generator) -> int:
         """A perfect move.
 
         Raises:
@@ -92,7 +92,7 @@ def _mode(losing: str) -> str:
     return losing
 
 
-def perfect_of(game: Any, cache: str | None = None) -> Perfect | Minimax:
+def perfect_of(game: Rules[Any], cache: str | None = None) -> Perfect | Minimax:
     """The perfect player of ``game``: ``Perfect`` for Connect-4, ``Minimax`` to the end for games of at most 9 cells.
 
     Args:
@@ -112,7 +112,7 @@ def perfect_of(game: Any, cache: str | None = None) -> Perfect | Minimax:
         raise ValueError("perfect play of connect4 needs bitbully (python -m pip install bitbully)") from error
 
 
-def perfect_player(game: Any, cache: str | None = None) -> Perfect | Minimax:
+def perfect_player(game: Rules[Any], cache: str | None = None) -> Perfect | Minimax:
     """``perfect_of`` for ``opponent=perfect``.
 
     Raises:
@@ -125,7 +125,7 @@ def perfect_player(game: Any, cache: str | None = None) -> Perfect | Minimax:
         raise ValueError(f"opponent=perfect: {error}; use opponent={instead} instead") from error
 
 
-def perfect_or_minimax(game: Any, cache: str | None = None, depth: int = 8) -> Perfect | Minimax:
+def perfect_or_minimax(game: Rules[Any], cache: str | None = None, depth: int = 8) -> Perfect | Minimax:
     """The best opponent available for ``game``: its perfect player, or else ``Minimax``, with a notice.
 
     Args:
@@ -134,8 +134,10 @@ def perfect_or_minimax(game: Any, cache: str | None = None, depth: int = 8) -> P
         depth: of the minimax search.
 
     Raises:
-        ValueError: for a depth below 1.
+        ValueError: for a depth below 1, or a game without cells.
     """
+    if not isinstance(game, Game):
+        raise ValueError(f"there is no minimax of {game.name}; use opponent=untrained")
     minimax = Minimax(game, depth)
     if game.name == "connect4":
         try:
@@ -149,7 +151,7 @@ def perfect_or_minimax(game: Any, cache: str | None = None, depth: int = 8) -> P
     return minimax
 
 
-def searchable(game: Any) -> bool:
+def searchable(game: Rules[Any]) -> TypeGuard[Game[Any]]:
     """Whether ``game`` is small enough for a fast search to its end."""
     return isinstance(game, Game) and game.n_cells <= PERFECT_CELLS
 

@@ -1,15 +1,17 @@
 """The player protocol, and what players share."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+
+from rlgames.games.game import Board
 
 
 class Player(Protocol):
     """Someone who chooses moves."""
 
-    def move(self, board: Any, rng: np.random.Generator) -> int:
+    def move(self, board: Board, rng: np.random.Generator) -> int:
         """A legal move; all randomness comes from ``rng``.
 
         Raises:
@@ -29,7 +31,7 @@ class Solution(NamedTuple):
     moves: tuple[int, ...]
 
 
-def refuse_finished(board: Any) -> None:
+def refuse_finished(board: Board) -> None:
     """Raise ValueError if the game is over: there is no move to return."""
     if board.over():
         raise ValueError(f"the game is over after {board.ply} moves; there is no move to choose")

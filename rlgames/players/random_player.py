@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from rlgames.players.player import refuse_finished
-from rlgames.policy import random_move
+from rlgames.games.game import Board, Game
+from rlgames.players.player import draw_lots, refuse_finished
 
 
 class RandomPlayer:
@@ -15,14 +15,14 @@ class RandomPlayer:
         game: not used; accepted because all opponents are built alike.
     """
 
-    def __init__(self, game: Any = None) -> None:
+    def __init__(self, game: Game[Any] | None = None) -> None:
         self.game = game
 
-    def move(self, board: Any, rng: np.random.Generator) -> int:
+    def move(self, board: Board, rng: np.random.Generator) -> int:
         """A random legal move.
 
         Raises:
             ValueError: if the game is over.
         """
         refuse_finished(board)
-        return int(random_move(board, board.moves(), rng))
+        return draw_lots(board.moves().tolist(), rng)

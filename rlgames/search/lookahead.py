@@ -3,7 +3,7 @@
 By itself an agent moves by a search of one ply. Deeper searches cost time in play and none in learning.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,18 +11,22 @@ import numpy.typing as npt
 from rlgames.compiled import borrowed, compilable
 from rlgames.policy import TOLERANCE, put_open_first, put_safe_first
 
+if TYPE_CHECKING:
+    from rlgames.agents.agent import Afterstates
+    from rlgames.games.game import PartBoard
+
 WIN = 1e6  # a win at ply n scores WIN - n, far above any sum of weights; a draw scores 0, the sum for value 0
 
 
 Flag = npt.NDArray[np.uint8]  # of ``rlgames.interrupts``: a search returns anything as soon as it is not 0
 
 
-def lookahead_move(agent: Any, board: Any, plies: int, flag: Flag) -> tuple[int, float]:
+def lookahead_move(agent: "Afterstates", board: "PartBoard", plies: int, flag: Flag) -> tuple[int, float]:
     """The best move for the player to move by a search of ``plies``, and its score; see ``alpha_beta``."""
     return alpha_beta(borrowed(agent), board, plies, flag)
 
 
-def lookahead_values(agent: Any, board: Any, plies: int, flag: Flag) -> npt.NDArray[np.float64]:
+def lookahead_values(agent: "Afterstates", board: "PartBoard", plies: int, flag: Flag) -> npt.NDArray[np.float64]:
     """Value of each legal move for the player to move by a search of ``plies``, at least 2; -1 (lost) to +1 (won)."""
     agent = borrowed(agent)
     player, moves = board.player(), board.moves()
@@ -40,7 +44,7 @@ def lookahead_values(agent: Any, board: Any, plies: int, flag: Flag) -> npt.NDAr
 
 
 @compilable
-def alpha_beta(agent: Any, board: Any, plies: int, flag: Flag) -> tuple[int, float]:
+def alpha_beta(agent: "Afterstates", board: "PartBoard", plies: int, flag: Flag) -> tuple[int, float]:
     """The best move for the player to move by a search of ``plies``, at least 1, and its score.
 
     The score is for the player to move: a sum of weights, or the score of a win, draw or loss. Forced wins are seen one
@@ -77,7 +81,7 @@ def alpha_beta(agent: Any, board: Any, plies: int, flag: Flag) -> tuple[int, flo
 
 
 @compilable
-def expand(agent: Any, board: Any, moves: npt.NDArray[np.int64]) -> tuple[int, float]:
+def expand(agent: "Afterstates", board: "PartBoard", moves: npt.NDArray[np.int64]) -> tuple[int, float]:
     """Write the moves to search into ``moves``, the most promising last; return their number and the best score.
 
     The number is 0 if the score is final: ``moves[0]`` then reaches it, unless the game is over.

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
+from rlgames.games.game import Board
 from rlgames.search.bounds import EXACT, LOWER, UPPER
 
-Values = Callable[[Sequence[Any]], Tensor]
+Values = Callable[[Sequence[Board]], Tensor]
 
 
 class Found(NamedTuple):
@@ -22,7 +23,7 @@ class Found(NamedTuple):
 
     value: float
     line: tuple[int, ...]
-    leaf: Any
+    leaf: Board
 
 
 class Note(NamedTuple):
@@ -35,7 +36,7 @@ class Note(NamedTuple):
         value: for the player to move.
     """
 
-    board: Any
+    board: Board
     depth: int
     bound: int
     value: float
@@ -44,18 +45,18 @@ class Note(NamedTuple):
 class Tactics(Protocol):
     """Where to search beyond the depth, as in exchanges of chess pieces."""
 
-    def extension(self, board: Any) -> int:
+    def extension(self, board: Board) -> int:
         """Extra plies to search from here."""
 
-    def moves(self, board: Any) -> Sequence[int]:
+    def moves(self, board: Board) -> Sequence[int]:
         """Moves to search when no depth is left."""
 
-    def may_stand(self, board: Any) -> bool:
+    def may_stand(self, board: Board) -> bool:
         """Whether the player to move may decline all of them."""
 
 
 def search(
-    board: Any,
+    board: Board,
     depth: int,
     values: Values,
     win: float = 1.0,
@@ -107,7 +108,7 @@ def search(
     return best
 
 
-def _evaluate(boards: Sequence[Any], values: Values) -> list[float | None]:
+def _evaluate(boards: Sequence[Board], values: Values) -> list[float | None]:
     """Values of ``boards`` in one batch; None for those that are over."""
     going_on = [board for board in boards if not board.over()]
     numbers = iter(values(going_on).tolist() if going_on else ())
