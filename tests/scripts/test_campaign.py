@@ -34,7 +34,7 @@ def composed(program):
     for choice in ["", *choices]:
         with contextlib.suppress(ConfigCompositionException):  # chess in a program that has no network to choose
             cfg = OmegaConf.to_container(load(*filter(None, [choice]), config=program), throw_on_missing=False)
-            hidden = set(FOR_GAMES) - set(words.groups(program))
+            hidden = () if program == "train" else FOR_GAMES
             yield from (name for name, _ in words.leaves(cfg) if name.partition(".")[0] not in hidden)
 
 
