@@ -24,6 +24,7 @@ FACE = {  # what stays, and where it is
     "Evaluation": "evaluation.evaluation",
     "compilable": "compiled",
     "value": "compiled",
+    "testing": "testing",
 }
 __all__ = [*FACE, "__version__"]
 

@@ -8,6 +8,7 @@ PROGRAMS = {
     "match": "two chess players, with Elo: python -m rlgames.match first=runs/chess/... second=start",
     "suite": "chess test positions: python -m rlgames.suite epd=wac.epd checkpoint=runs/chess/...",
     "uci": "an engine for chess programs: python -m rlgames.uci checkpoint=runs/chess/...",
+    "check": "whether a game, rule or learner of your own keeps its contract: python -m rlgames.check game=mine",
     "info": "versions, devices, caches and missing extras: python -m rlgames.info",
 }
 

@@ -44,9 +44,9 @@ def load(*words: str, config: str = "train", hydra: bool = False) -> DictConfig:
 def groups(config: str) -> list[str]:
     """The groups of files that program ``config`` lets choose from; with a plus those that are added."""
     defaults = OmegaConf.load(CONF / f"{config}.yaml").defaults
-    keys = [str(key) for entry in defaults if isinstance(entry, DictConfig) for key in entry]
-    hidden = () if config == "train" else FOR_GAMES
-    listed = [key for key in keys if not key.startswith("override ") and key not in hidden]
+    files = [(str(key), file) for entry in defaults if isinstance(entry, DictConfig) for key, file in entry.items()]
+    hidden = {(group, None) for group in FOR_GAMES}
+    listed = [key for key, file in files if not key.startswith("override ") and (key, file) not in hidden]
     return sorted(listed) + ["+experiment"] * (config == "train")
 
 

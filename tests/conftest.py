@@ -42,7 +42,7 @@ SHARED_CODE = {
     ),
     **dict.fromkeys(("agents/test_averaging", "training/test_checkpoint", "search", "test_train"), "small runs"),
     **dict.fromkeys(("games/test_connect4", "games/test_games"), "random games"),
-    **dict.fromkeys(("compiled", "learners/test_td"), "fused tcl_exp"),
+    **dict.fromkeys(("compiled", "learners/test_td", "test_kits"), "fused tcl_exp"),
     "test_start": "start",
 }
 

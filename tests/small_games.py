@@ -91,12 +91,18 @@ class MisereGame(TicTacToe):
     name, board, boards = "misere", Misere(), None
 
 
+# Those that leave rows rows: here rows and columns differ.
+UPRIGHT = tuple(
+    s for s in TicTacToe.symmetries if {frozenset(s[c] for c in row) for row in ROWS} == set(map(frozenset, ROWS))
+)
+
+
 class EarlyDrawGame(TicTacToe):
-    name, board, boards = "early_draw", EarlyDraw(), None
+    name, board, boards, symmetries = "early_draw", EarlyDraw(), None, UPRIGHT
 
 
 class EitherGame(TicTacToe):
-    name, board, boards = "either", Either(), None
+    name, board, boards, symmetries = "either", Either(), None, UPRIGHT
 
 
 GAMES = [MisereGame(), EarlyDrawGame(), EitherGame()]

@@ -11,8 +11,11 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import rlgames
+import rlgames.testing
 from rlgames.__main__ import PROGRAMS
 from rlgames.build import CONF, check, load
 from rlgames.tournament import named_players
@@ -80,6 +83,25 @@ def test_one_weight_goes_the_way_that_the_page_says(capsys):
     assert capsys.readouterr().out == textwrap.dedent(shown)
 
 
+def test_the_examples_from_python_run(tmp_path, monkeypatch):
+    """The names that stay, all of them; what has to be compiled is tried elsewhere."""
+    page = text("docs/python.md")
+    for name in rlgames.FACE:
+        assert f"rlgames.{name}" in page.replace(f"`{name}`", f"rlgames.{name}"), name
+        assert getattr(rlgames, name)
+    monkeypatch.chdir(tmp_path)
+    for kit in ("game", "features", "network", "rule", "learner"):
+        monkeypatch.setattr(f"rlgames.testing.{kit}.HAS_COMPILER", False)
+    names = {"__name__": "mine"}
+    for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(code, names)
+    assert names["result"]["games"] == 40
+    assert len(names["values"]) == len(names["board"].moves())
+    evaluation = names["Wins"](names["parts"].game, names["player"])
+    agent = rlgames.restore("runs/first").greedy()
+    assert 0 <= evaluation.records(agent, np.random.default_rng(0))["wins"] <= 10
+
+
 @pytest.fixture(scope="module")
 def examples(tmp_path_factory):
     """A copy of the package with the files that README and CONTRIBUTING add to it; the folder, and their commands."""
@@ -116,14 +138,14 @@ def small(lines):
     return [words if any("game=" in word for word in words) else ["game=tictactoe", *words] for words in lines]
 
 
-def test_a_game_a_rule_and_a_learner_of_your_own_run(examples):
+def test_a_game_a_rule_a_network_and_a_learner_of_your_own_run(examples):
     folder, found, lines = examples
     assert found.count("clipped") == 4  # file and yaml, twice
-    assert {"pairs", "monte_carlo"} <= set(found)
-    assert len(lines) == 3
+    assert {"pairs", "monte_carlo", "lines"} <= set(found)
+    assert len(lines) == 4
     done = train(folder, [[*words, *QUICK] for words in small(lines)])
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("after 4 of 4 games") == 3
+    assert done.stdout.count("after 4 of 4 games") == 4
 
 
 @pytest.mark.slow
@@ -131,4 +153,29 @@ def test_they_run_compiled_too(examples):
     folder, _, lines = examples
     fused = [word for word in QUICK if not word.startswith("engine=")]
     done = train(folder, [[*words, *fused] for words in small(lines)])
+    assert done.returncode == 0, done.stderr
+
+
+KITS = """
+from rlgames.features.planes import Planes
+from rlgames.games.pairs import Pairs
+from rlgames.games.tictactoe import TicTacToe
+from rlgames.learners.monte_carlo import MonteCarlo
+from rlgames.networks.lines import Lines
+from rlgames.optim.clipped import Clipped
+from rlgames.testing import check_game, check_learner, check_network, check_rule
+
+game = TicTacToe()
+check_game(Pairs())
+check_rule(Clipped)
+check_network(Lines(Planes(game)), Planes(game), game)
+check_learner(MonteCarlo(game), game)
+"""
+
+
+@pytest.mark.slow
+def test_they_keep_their_contracts(examples):
+    environment = {**os.environ, "PYTHONPATH": str(examples[0])}
+    command = [sys.executable, "-c", KITS]
+    done = subprocess.run(command, cwd=examples[0], capture_output=True, text=True, timeout=280, env=environment)
     assert done.returncode == 0, done.stderr

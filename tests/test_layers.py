@@ -34,6 +34,18 @@ ALLOWED = {
         *("agents", "build", "compiled", "console", "episodes", "evaluation", "features", "games", "learners", "optim"),
         *("interrupts", "networks", "players", "schedules"),
     },
+    "testing": {
+        "agents",
+        "compiled",
+        "episodes",
+        "features",
+        "games",
+        "learners",
+        "networks",
+        "optim",
+        "schedules",
+        "traces",
+    },
     "lineup": {"build", "chess", "players", "training"},
     "__main__": {"console"},
 }
@@ -41,7 +53,18 @@ CONTRACTS = [  # in the order of the sentence; every part may know those of the 
     *("games.game", "features.features", "networks.network", "agents.agent", "learners.learner"),
     *("players.player", "evaluation.evaluation"),
 ]
-PROGRAMS = {"train", "evaluate", "play", "match", "suite", "uci", "tournament", "info", "notebook"}  # know everything
+PROGRAMS = {
+    "train",
+    "evaluate",
+    "play",
+    "match",
+    "suite",
+    "uci",
+    "tournament",
+    "info",
+    "notebook",
+    "check",
+}  # know everything
 RUN = PROGRAMS | {"build", "console", "training", "lineup", "__main__"}  # what only a run knows
 HYDRA = PROGRAMS | {"build", "console", "lineup"}
 OMEGACONF = HYDRA | {"training"}

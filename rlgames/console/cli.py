@@ -172,7 +172,7 @@ def _check_word(word: str, config: str) -> None:
         raise ValueError(f"{word} takes no plus: {key}={value}")
     if part.partition("/")[0].partition("@")[0] == "hydra":
         _check_hydra(key, value)
-    elif part in FOR_GAMES and config != "train":
+    elif part in FOR_GAMES and part not in names:
         raise ValueError(f"{key} has no effect here; the agent or the game decides {part}")
     elif word.startswith("+") and key not in names and part not in load(config=config):
         raise ValueError(_unknown(key, config))

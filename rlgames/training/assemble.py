@@ -108,7 +108,8 @@ def _game(cfg: DictConfig) -> Rules[Any]:
     Raises:
         ValueError: naming what of the contract it breaks.
     """
-    from rlgames.games.game import Game, Rules, misfit
+    from rlgames.games.game import Game, Rules
+    from rlgames.games.misfit import misfit
 
     game = build(cfg, "game")
     if not isinstance(game, Rules):

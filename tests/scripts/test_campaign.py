@@ -59,7 +59,7 @@ def test_every_key_of_every_program_is_tried_with_each_kind_of_value(program):
 def test_there_is_no_program_without_lines():
     from rlgames.__main__ import PROGRAMS
 
-    assert {line.key.program for line in all_lines()} == set(PROGRAMS)
+    assert {line.key.program for line in all_lines()} == set(PROGRAMS) - {"check"}
 
 
 def test_the_names_of_lines_are_their_own():
