@@ -77,8 +77,13 @@ def test_features_networks_and_learners(eagerly):
     check_learner(TD(TTT), TTT, PLANES, MLP(PLANES), torch.optim.SGD)
 
 
-@thorough
-@pytest.mark.parametrize("rule", sorted(set(RULES) - {"tcl_exp"}))
+FAMILIES = {"idbd", "rprop_plus", "swift_td"}  # test_fused compares the games of every rule; each takes twelve seconds
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [pytest.param(r, marks=thorough if r in FAMILIES else pytest.mark.slow) for r in sorted(set(RULES) - {"tcl_exp"})],
+)
 def test_rules_compiled(rule):
     check_rule(RULES[rule].cls, **RULES[rule].hyper)
 

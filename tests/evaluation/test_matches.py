@@ -55,14 +55,14 @@ def test_a_drawing_first_move_is_not_perfect(perfect):
     assert (score.wins, score.draws, score.losses) == (0, 6, 0)
 
 
-@pytest.mark.parametrize("protocol", few(["second", "second_distant"]))
-def test_perfect_play_as_second_player_scores_five_sevenths(perfect, protocol):
-    none = dict.fromkeys(("first", "second", "first_distant", "second_distant"), 0)
-    evaluation = Evaluation(GAME, perfect, **none | {protocol: 7})
+@pytest.mark.parametrize("distant", few([0, 7]))
+def test_perfect_play_as_second_player_scores_five_sevenths(perfect, distant):
+    evaluation = Evaluation(GAME, perfect, first=0, second=7, first_distant=0, second_distant=distant)
     scores = evaluation.scores(perfect, np.random.default_rng(1))
-    assert list(scores) == [protocol]
-    assert (scores[protocol].wins, scores[protocol].draws, scores[protocol].losses) == (4, 2, 1)
-    assert scores[protocol].success == pytest.approx(5 / 7)
+    assert list(scores) == ["second", "second_distant"][: 2 if distant else 1]
+    for score in scores.values():
+        assert (score.wins, score.draws, score.losses) == (4, 2, 1)
+    assert scores["second"].success == pytest.approx(5 / 7)
 
 
 def test_results_depend_on_the_stream_only(perfect):

@@ -60,7 +60,7 @@ def test_minimax_is_right(game):
         assert set(solution.moves) <= right_moves(board), str(board)
 
 
-@pytest.mark.parametrize("plies", [range(3, 9), pytest.param(range(3), marks=pytest.mark.thorough)], ids=str)
+@pytest.mark.parametrize("plies", [range(3, 9), pytest.param(range(3), marks=pytest.mark.slow)], ids=str)
 @pytest.mark.parametrize("game", ALL, ids=names)
 def test_a_search_to_the_end_is_right(game, plies):
     agent = agent_of(game)
