@@ -102,6 +102,8 @@ class SelfPlay:
                 f"learner.self_play.past is {past} and learner.self_play.engine_share is {engine_share};"
                 " both are shares, together at most 1"
             )
+        if engine is not None and not engine.strip():
+            raise ValueError(f"learner.self_play.engine is {engine!r}; it must be null or the path of an engine")
         if engine_share and engine is None:
             raise ValueError("learner.self_play.engine is null; name the path of an engine for its share of the games")
         if nodes < 0 or depth < 0 or not nodes + depth:

@@ -1,5 +1,6 @@
 """A UCI chess engine in its own process, through the library chess (GPL, optional extra ``chess``)."""
 
+import math
 import os
 import shlex
 import shutil
@@ -55,6 +56,10 @@ class UciEngine(Engine):
     ) -> None:
         chess, engine = _library()
         words = _words(command)
+        limits = {"depth": depth, "nodes": nodes, "seconds": seconds, "timeout": timeout}
+        for name, limit in limits.items():
+            if limit is not None and not 0 < limit < math.inf:
+                raise ValueError(f"opponent.{name} is {limit}; it must be finite and above 0")
         if depth is None and nodes is None and seconds is None:
             raise ValueError(f"the engine {words[0]} has no limit; give it depth, nodes or seconds")
         if shutil.which(words[0]) is None:

@@ -138,6 +138,9 @@ def test_bad_words_are_answered_with_one_sentence(fake):
         UciEngine("/no/such", nodes=1)
     with pytest.raises(ValueError, match="no limit"):
         UciEngine("/no/such")
+    for name, limit in (("seconds", -1.0), ("nodes", 0), ("depth", -3), ("timeout", float("inf"))):
+        with pytest.raises(ValueError, match=rf"opponent.{name} is {limit}; it must be finite and above 0"):
+            UciEngine(fake("pass"), **{"nodes": 1} | {name: limit})
     with pytest.raises(ValueError, match="refuses its options"):
         UciEngine(fake("pass"), {"Strength": 3}, nodes=1)
     with pytest.raises(ValueError, match="does not answer as a UCI engine"):

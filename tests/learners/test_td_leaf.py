@@ -326,6 +326,7 @@ def test_rules_with_memory_learn_too(rule):
         ("learner.update_every=0", "must be at least 1"),
         ("learner.update_every=3", "must be a multiple of learner.update_every=3"),
         ("learner.self_play.processes=0", "learner.self_play.processes is 0"),
+        ("learner.self_play.engine=''", "learner.self_play.engine is ''; it must be null or the path of an engine"),
         ("learner.self_play.engine_share=0.5", "name the path of an engine"),
         ("learner.self_play.past=1.5", "together at most 1"),
         ("learner.self_play.adjudication.max_plies=0", "adjudication.max_plies is 0; it must be at least 1"),
