@@ -7,7 +7,6 @@ between the changes of the single games, for any rule; a sum learns more from on
 """
 
 import copy
-import os
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from rlgames.agents.agent import Agent
 from rlgames.agents.eager import Eager
 from rlgames.agents.fused import Fused
 from rlgames.compiled import HAS_COMPILER
+from rlgames.features.features import physical_memory
 from rlgames.games.game import PartBoard, TensorBoards
 from rlgames.networks.network import target
 from rlgames.networks.table import ValueNetwork, require_table
@@ -253,11 +253,3 @@ def _like(value: Any, param: Tensor) -> bool:
 def _at(tensor: Tensor, index: Tensor, like: Tensor) -> Tensor:
     """``tensor[index]`` in the shape of ``like``; index_select is several times faster."""
     return torch.index_select(tensor, 0, index).view_as(like)
-
-
-def physical_memory() -> int:
-    """Memory of this machine in bytes (8 GiB if the system does not tell)."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 8 * 2**30

@@ -1,5 +1,6 @@
 """The contract of features: how agents see boards."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
@@ -126,3 +127,11 @@ class Terms(DenseFeatures[B]):
     @abstractmethod
     def active(self, board: B) -> tuple[Rows, npt.NDArray[np.float32]]:
         """Indices of the terms whose count on ``board`` is not 0, ascending, and their counts."""
+
+
+def physical_memory() -> int:
+    """Memory of this machine in bytes (8 GiB if the system does not tell)."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 * 2**30

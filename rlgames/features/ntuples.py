@@ -14,7 +14,6 @@ Few of a tuple's P^n rows can occur (8 % in Connect-4: no stone floats). Numberi
 processor's caches (measured: 1.6 times the games per second of the full tables).
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ import torch
 from torch import Tensor
 
 from rlgames.compiled import value
-from rlgames.features.features import TableFeatures
+from rlgames.features.features import TableFeatures, physical_memory
 from rlgames.features.tensors import TensorNTuples
 from rlgames.games.game import Game, PartBoard
 
@@ -210,7 +209,7 @@ class NTuples(TableFeatures):
 
     @staticmethod
     def _check_room(game: Game[Any], count: int, longest: int, most: int, rows: int) -> None:
-        weights, available = 4 * rows / 2**30, _memory() / 2**30
+        weights, available = 4 * rows / 2**30, physical_memory() / 2**30
         codes = 24 * count * len(game.symmetries) * game.n_parts * game.n_codes / 2**30  # as 64 and 32 bits, twice
         # The largest rules keep three numbers of state per weight.
         if 4 * weights + codes > available or rows >= 2**31:
@@ -219,14 +218,6 @@ class NTuples(TableFeatures):
                 f"weights, up to three times that for the optimizer, and {codes:,.1f} GiB to find their rows; this "
                 f"machine has {available:.1f} GiB and a table at most 2^31 rows"
             )
-
-
-def _memory() -> int:
-    """Physical memory in bytes (8 GiB if the system does not tell)."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 8 * 2**30
 
 
 def read_tuples(path: str) -> list[list[int]]:

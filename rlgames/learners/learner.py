@@ -27,10 +27,9 @@ class Learner(ABC):
         brings: parts that it brings itself, of features, network and optimizer; they are not built from conf/.
         network: the network, if it brings one.
         lr: factor on the optimizer's lr, by game number.
-        traces: kind of eligibility traces of the agent; None: none.
+        traces: kind of eligibility traces of the agent; None for lambda 0.
         tactical: whether the agent avoids moves that let the opponent win at once.
         chunk: number of games that belong together: what is learned depends on where its multiples fall.
-        win_decay: what a win loses in worth per ply; see ``rlgames.policy.reward``.
     """
 
     brings: ClassVar[tuple[str, ...]] = ()
@@ -39,7 +38,6 @@ class Learner(ABC):
     traces: Traces | None = None
     tactical: bool = False
     chunk: int = 1
-    win_decay: float = 0.0
 
     @abstractmethod
     def train(self, agent: Any, first_game: int, games: int, lr: float, rng: np.random.Generator) -> Episodes:
@@ -80,13 +78,13 @@ class Learner(ABC):
         return None
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from what ``state_dict`` returned."""
+        """Continue from what ``state_dict`` returned."""
 
     def open_folder(self, folder: Path, games: int) -> None:
         """Write what is worth keeping of the games into the run ``folder``, which may hold that of ``games`` games."""
 
     def close(self) -> None:
-        """The run ends: end all processes."""
+        """End all processes: the run is over."""
 
 
 def positive_factors(key: str, factors: Numbers, games: npt.NDArray[np.int64]) -> Numbers:

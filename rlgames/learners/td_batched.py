@@ -62,7 +62,7 @@ class BatchedTD(Learner):
                 "batched.horizon cuts traces here (engine=fused supports all kinds)"
             )
         self.td, self.batch, self._device = learner, batch, device
-        self.lr, self.traces, self.tactical, self.win_decay = learner.lr, traces, learner.tactical, learner.win_decay
+        self.lr, self.traces, self.tactical = learner.lr, traces, learner.tactical
         self._horizon, self._resetting = (horizon, traces.resetting) if traces else (1, False)
         self._boards = self._start = learner.game.start_boards(batch, device)
         ages = torch.arange(self._horizon, device=device)

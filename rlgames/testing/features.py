@@ -37,7 +37,7 @@ def check_features(
     """
     name = name_of(features)
     if not isinstance(features, Features):
-        broken(f"{name} is no rlgames.Features")
+        broken(f"{name} is not an rlgames.Features")
     boards = random_boards(game, COUNT, seed)
     _check_encode(features, boards, name)
     if isinstance(game, Game) and features.n_moves < game.n_moves:

@@ -31,7 +31,7 @@ def check_game(game: Game[Any], seed: int = 0) -> None:
         ContractError: naming what is broken, and after which moves.
     """
     if not isinstance(game, Game):
-        broken(f"{name_of(game)} is no rlgames.Game")
+        broken(f"{name_of(game)} is not an rlgames.Game")
     sentence = misfit(game, GAMES, seed)
     if sentence:
         broken(sentence)

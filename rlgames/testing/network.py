@@ -37,7 +37,7 @@ def check_network(network: nn.Module, features: Features[Any], game: Rules[Any],
     """
     name = name_of(network)
     if not isinstance(network, nn.Module) or not any(p.requires_grad for p in network.parameters()):
-        broken(f"{name} is no torch.nn.Module with parameters that learn")
+        broken(f"{name} is not a torch.nn.Module with parameters that learn")
     for path, module in network.named_modules():
         for key, tensor in vars(module).items():
             if isinstance(tensor, Tensor):

@@ -113,7 +113,7 @@ def _game(cfg: DictConfig) -> Rules[Any]:
 
     game = build(cfg, "game")
     if not isinstance(game, Rules):
-        raise ValueError(f"game: {type(game).__name__} is no rlgames.games.game.Game")
+        raise ValueError(f"game: {type(game).__name__} is not an rlgames.games.game.Game")
     broken = misfit(game) if isinstance(game, Game) and not type(game).__module__.startswith("rlgames.") else None
     if broken:
         raise ValueError(f"game: {broken}")
@@ -140,7 +140,7 @@ def _module(network: Any) -> nn.Module:
     from torch import nn
 
     if not isinstance(network, nn.Module) or not any(True for _ in network.parameters()):
-        raise ValueError(f"network: {type(network).__name__} is no torch.nn.Module with parameters")
+        raise ValueError(f"network: {type(network).__name__} is not a torch.nn.Module with parameters")
     return network
 
 
